@@ -130,6 +130,7 @@ def show_previews(previews: Mapping[str, Plan], runtime: Runtime) -> None:
 
 def _show(name: str, plan: Plan, runtime: Runtime) -> None:
     from r2med.cli.progress import clock_time
+    from r2med.foundation.pages.cells import shown_dollars
     from r2med.foundation.text.plurals import counted
     from r2med.foundation.text.terminal_text import printable
     from r2med.models.llm.call_plans import asking_seconds
@@ -139,7 +140,7 @@ def _show(name: str, plan: Plan, runtime: Runtime) -> None:
     if plan.dollars is None or plan.dollars_at_most is None:
         print("  what it costs is not known: it has no card with a price")
     else:
-        print(f"  about ${plan.dollars:.2f}, at most ${plan.dollars_at_most:.2f}")
+        print(f"  about ${shown_dollars(plan.dollars)}, at most ${shown_dollars(plan.dollars_at_most)}")
     if plan.llm:
         seconds, known = asking_seconds(plan.llm, plan, runtime)
         source = f"from {counted(known, 'earlier answer')}" if known else "a guess: it has answered nothing yet"
@@ -147,7 +148,7 @@ def _show(name: str, plan: Plan, runtime: Runtime) -> None:
     if plan.note:
         print(f"  {plan.note}")
     if most := plan.conversation_calls:
-        price = "" if plan.dollars is None else f" and ${plan.conversation_dollars:.2f}"
+        price = "" if plan.dollars is None else f" and ${shown_dollars(plan.conversation_dollars)}"
         print(f"  at most {counted(most, 'call')}{price} for whole conversations")
     if plan.llm and (plan.cut or plan.unfit):
         room = f"{plan.llm.context_length:,} tokens, {plan.unfit:,} would not fit at all and not be asked"

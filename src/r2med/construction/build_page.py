@@ -14,7 +14,7 @@ from r2med.construction.pipeline import BuildFolder, Done
 from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
 from r2med.construction.review_items import read_reviews
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.cells import Column, Value, shown_dollars
 from r2med.foundation.pages.page import Note, Page, Section, Table, table_page
 from r2med.foundation.text.plurals import counted
 
@@ -116,5 +116,5 @@ def _figures(plan: Plan) -> tuple[str, ...]:
     prices = (plan.dollars, plan.dollars_at_most)
     return (
         *(f"{count or 0:,}" for count in counts),
-        *("unknown" if each is None else f"{each:.2f}" for each in prices),
+        *("unknown" if each is None else shown_dollars(each) for each in prices),
     )

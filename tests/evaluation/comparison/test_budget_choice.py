@@ -55,7 +55,7 @@ def test_the_best_within_the_budget_with_its_equals_and_the_cheapest_that_is_sig
         choice.sentences("nDCG@10"),
         ("cheap", "$0.01", "40.0", "nDCG@10"),
         ("Not significantly different", "near", "$0.005"),
-        ("Significantly better", "best", "$0.3", "+10.00 points"),
+        ("Significantly better", "best", "$0.30", "+10.00 points"),
         ("lost", "not known"),
     )
 

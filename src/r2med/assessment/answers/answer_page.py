@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,18 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     parts += [Note(line, "error", whole=True) for line in answered.errors]
     explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
     note = joined(" ", [*explained, *([UNDECIDED_NOTE] if UNDECIDED in measures else []), STATUS_NOTE])
-    tables = [Table.of(heads, rows, "Answers", note, name="answers")] if rows else []
+    tables = [_with_dollars(Table.of(heads, rows, "Answers", note, name="answers"))] if rows else []
     tables += search_tables(answered.records)
     if judges := judge_table(answered.records):
         tables.append(judges)
     lead = f"The records are in {folder}." if rows else ""
     return Page("Answers", [Section("Answers", [*tables, *parts], lead)], kind="answers")
+
+
+def _with_dollars(table: Table) -> Table:
+    """Return a table whose last column has dollars."""
+    *columns, last = table.columns
+    return replace(table, columns=[*columns, replace(last, kind="dollars")])
 
 
 def measures_of(records: tuple[AnswerRecord, ...]) -> list[str]:
@@ -71,7 +78,7 @@ def _row(record: AnswerRecord, condition: Condition, measures: list[str], repeat
     where = short_name(record.dataset.name), record.system, record.reader, condition, *run
     cost = record.reader_costs.get(condition)
     tokens = round(cost.llm_tokens / max(1, asked)) if cost else None
-    dollars = round(1000 * cost.dollars / max(1, asked), 4) if cost and not cost.unpriced else None
+    dollars = 1000 * cost.dollars / max(1, asked) if cost and not cost.unpriced else None
     return [*where, asked, *means, asked - failed - statuses.get("answered", 0), failed, tokens, dollars]
 
 

@@ -15,6 +15,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting, joined
+from r2med.foundation.pages.cells import shown_dollars
 from r2med.foundation.runtime.typed_notices import as_typed
 from r2med.foundation.store.files import write_atomically
 
@@ -246,7 +247,7 @@ def _less(figure: float | None, than: float | None) -> bool:
 
 
 def _price(rung: Rung) -> str:
-    dollars = "at an unknown price" if rung.dollars is None else f"${rung.dollars:.2f} for 1,000 questions"
+    dollars = "at an unknown price" if rung.dollars is None else f"${shown_dollars(rung.dollars)} for 1,000 questions"
     return f"{dollars}, p95 {_milliseconds(rung.p95)}"
 
 

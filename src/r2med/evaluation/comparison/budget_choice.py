@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, assert_never, get_args
 
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.pages.cells import signed
+from r2med.foundation.pages.cells import shown_dollars, signed
 
 CostName = Literal["dollars", "tokens", "p95"]
 COST_NAMES: tuple[CostName, ...] = get_args(CostName)
@@ -60,7 +60,7 @@ class CostLimit:
         """Return an amount of this cost as text."""
         match self.cost:
             case "dollars":
-                return f"${amount:.2g} per query"
+                return f"${shown_dollars(amount)} per query"
             case "tokens":
                 return f"{amount:,.0f} tokens per query"
             case "p95":

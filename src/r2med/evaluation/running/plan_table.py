@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.cells import Column, Value, shown_dollars
 from r2med.foundation.pages.page import Table
 from r2med.models.encoders.model_estimates import gpu_speed_up
 from r2med.systems.system import System
@@ -87,7 +87,7 @@ def _dollars(stages: Sequence[Plan]) -> Value:
         reason = "your server's"
     elif any(each.calls is None for each in unpriced):
         reason = "unknown, as the calls are"
-    return f"{known:.2f} and {reason}" if known else reason
+    return f"{shown_dollars(known)} and {reason}" if known else reason
 
 
 def _downloads(stages: Sequence[Plan]) -> str:

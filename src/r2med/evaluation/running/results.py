@@ -19,7 +19,7 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.pages.cells import Column, Value
+from r2med.foundation.pages.cells import Column, Value, shown_dollars
 from r2med.foundation.pages.page import Table
 from r2med.foundation.text.plurals import counted
 
@@ -324,7 +324,7 @@ def dollars_cell(cost: Cost) -> float | str:
     """Return the known dollars. They are a lower bound if some calls have no price."""
     if not cost.unpriced:
         return cost.dollars
-    return f"≥ {cost.dollars:.2f}" if cost.dollars else UNKNOWN
+    return f"≥ {shown_dollars(cost.dollars)}" if cost.dollars else UNKNOWN
 
 
 def _where(record: Record) -> str:

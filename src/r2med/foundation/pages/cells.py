@@ -113,6 +113,14 @@ def shown_seconds(seconds: float) -> str:
     return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:,.0f}"
 
 
+def shown_dollars(dollars: float) -> str:
+    """Return dollars with cents. Sums below ten cents have two significant digits: 0.00012, not 0.00."""
+    if not 0 < abs(dollars) < 0.1:
+        return f"{dollars:,.2f}"
+    whole, _, digits = f"{dollars:.{1 - math.floor(math.log10(abs(dollars)))}f}".partition(".")
+    return f"{whole}.{digits.rstrip('0').ljust(2, '0')}"
+
+
 def _number(value: float, digits: int) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
 
@@ -126,7 +134,7 @@ _FORMS: Mapping[Kind, Callable[[float, int], str]] = {
     "share": lambda value, digits: f"{value:.{digits}%}",
     "p": lambda value, _: shown_p(value),
     "seconds": lambda value, _: shown_seconds(value),
-    "dollars": lambda value, _: f"{value:,.2f}",
+    "dollars": lambda value, _: shown_dollars(value),
 }
 
 

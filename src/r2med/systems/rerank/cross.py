@@ -30,6 +30,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData, gpu_memory
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
+from r2med.foundation.pages.cells import shown_dollars
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound, Stage, depth_field
 from r2med.foundation.store import Store, digest
@@ -362,7 +363,7 @@ def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], r
     searches = sum(queries * math.ceil(depth / DOCUMENTS_PER_SEARCH) for queries, depth in sizes)
     tokens = 2 * PASSAGE_TOKENS * pairs
     dollars = card.dollars(tokens, searches)
-    price = f"about ${dollars:,.2f}" if card.is_priced else "its price is not in the card"
+    price = f"about ${shown_dollars(dollars)}" if card.is_priced else "its price is not in the card"
     free = card.loader in own_servers()
     known = seconds_per_pair(runtime.store, card.name)
     work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"

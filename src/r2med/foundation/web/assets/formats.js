@@ -31,12 +31,14 @@ const formats = (() => {
   }
 
   /**
-   * Return an amount that was paid, "$1.20". Amounts below ten cents have more digits, so that LLMs can be compared.
+   * Return an amount that was paid, "$1.20". Amounts below ten cents have more digits, so that LLMs can be compared,
+   * and at least two significant ones.
    * @param {Known} value
    */
   function dollars(value) {
     if (value === null || value === undefined) return UNKNOWN;
-    return `$${value.toFixed(value === 0 || value >= 0.1 ? 2 : value >= 0.01 ? 4 : 5)}`;
+    if (value === 0 || value >= 0.1) return `$${value.toFixed(2)}`;
+    return `$${value.toFixed(value >= 0.01 ? 4 : Math.max(5, 1 - Math.floor(Math.log10(value))))}`;
   }
 
   /**
