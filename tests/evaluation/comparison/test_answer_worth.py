@@ -1,14 +1,19 @@
 """Answers are compared like rankings, and what retrieval is worth is computed from answer records."""
 
+from itertools import product
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from r2med import compare
-from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, correlations, worth
+from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth, worth_tables
 from r2med.evaluation.records.answer_collection import collect_answers
+from r2med.evaluation.records.answer_record import AnswerRecord, answer_key
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.pages.estimate import Estimate
 from support.synthetic_answers import synthetic, write
 
 pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
@@ -136,3 +141,82 @@ def test_a_report_about_answers_has_tables_of_their_worth(answers: Path, tmp_pat
     assert {"worth.md", "worth-correlation.csv", "table.tex", "pairs.csv", "bars.svg"} <= names
     assert not {name for name in names if name.startswith("cost")}
     assert "best · smollm2,all datasets,60" in (tmp_path / "worth.csv").read_text()
+
+
+def in_repeat(record: AnswerRecord, repeat: int) -> AnswerRecord:
+    settings = {**record.settings, **({"repeat": repeat} if repeat else {})}
+    return record.model_copy(update={"varies": True, "settings": settings, "key": answer_key(settings, "Biology")})
+
+
+def repeated(folder: Path, shift: float, system: str = "bm25", repeats: int = 5) -> Worth:
+    """Return what retrieval is worth in repeats whose answers with passages have shifts of this standard deviation."""
+    random = np.random.default_rng(1)
+    closed, relevant = random.uniform(0.1, 0.3, 40), random.uniform(0.6, 0.9, 40)
+    for repeat in range(repeats):
+        retrieved = np.clip(closed + 0.2 + shift * random.normal() + random.normal(0, 0.01, 40), 0, 1)
+        values = {"closed book": closed.tolist(), "retrieved": retrieved.tolist(), "relevant": relevant.tolist()}
+        made = synthetic(values, system, retrieval=np.full(40, repeat / 10).tolist())
+        write(in_repeat(made, repeat), folder)
+    [found] = worth(collect_answers([folder]))
+    return found
+
+
+def half(estimate: Estimate) -> float:
+    low, high = estimate.bounds
+    return (high - low) / 2
+
+
+def test_what_retrieval_is_worth_contains_the_chance_of_the_runs(tmp_path: Path) -> None:
+    steady, shifted = (repeated(tmp_path / str(shift), shift) for shift in (0.0, 0.05))
+    assert (steady.runs, shifted.runs, shifted.varies) == (5, 5, True)
+    for wide, narrow in (
+        (shifted.gain, steady.gain),
+        (shifted.share, steady.share),
+        (shifted.scores["retrieved"], steady.scores["retrieved"]),
+    ):
+        assert wide is not None and narrow is not None
+        assert half(wide) > 2 * half(narrow)
+    runs = [
+        np.mean([row["accuracy"] for row in each.record.per_query["retrieved"].values()])
+        - np.mean([row["accuracy"] for row in each.record.per_query["closed book"].values()])
+        for each in collect_answers([tmp_path / "0.05"])
+    ]
+    assert shifted.gain is not None
+    assert shifted.gain.value == pytest.approx(100 * np.mean(runs))
+    # Nearly all chance is a shift of the runs, so the interval is Student's of the five runs.
+    by_runs = student.ppf(0.975, 4) * 100 * np.std(runs, ddof=1) / np.sqrt(5)
+    assert half(shifted.gain) == pytest.approx(by_runs, rel=0.05)
+
+
+def test_a_row_of_few_runs_says_so_and_its_interval_is_of_the_questions(tmp_path: Path) -> None:
+    once = repeated(tmp_path / "once", 0.05, repeats=1)
+    table, *_ = worth_tables(collect_answers([tmp_path / "once"]))
+    assert table.rows[0][table.heads.index("runs")] == "one run"
+    plain = synthetic({"closed book": [0.0] * 40, "retrieved": [1.0, 0.0] * 20})
+    write(plain, tmp_path / "plain")
+    assert "runs" not in worth_tables(collect_answers([tmp_path / "plain"]))[0].heads
+    assert (once.runs, once.varies) == (1, True)
+
+
+def test_the_correlation_across_systems_is_that_of_the_means_over_runs(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    for system, repeat in product(("bm25", "dense", "best"), range(3)):
+        ndcg, right = random.uniform(0, 1, (2, 12)).tolist()
+        write(in_repeat(synthetic({"retrieved": right}, system, retrieval=ndcg), repeat), tmp_path)
+    collection = collect_answers([tmp_path])
+    [found] = correlations(collection)
+    scores = [
+        [
+            np.mean(values)
+            for values in zip(
+                *[
+                    (fmean(each.record.retrieval.values()), each.record.mean["retrieved"]["accuracy"])
+                    for each in collection
+                    if each.record.system == system
+                ],
+                strict=True,
+            )
+        ]
+        for system in ("bm25", "dense", "best")
+    ]
+    assert found.observed == pytest.approx(np.corrcoef(np.transpose(scores))[0, 1])

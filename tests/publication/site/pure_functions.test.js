@@ -33,7 +33,15 @@ test("numbers are written in one way", () => {
   const times = [null, 0, 0.0123, 0.9994, 3.214, 123.4];
   assert.deepEqual(times.map(formats.seconds), ["–", "< 1 ms", "12 ms", "999 ms", "3.21 s", "123 s"]);
   const amounts = [null, 0, 0.0000123, 0.00012, 0.0123, 0.5, 1234];
-  assert.deepEqual(amounts.map(formats.dollars), ["unknown", "$0.00", "$0.000012", "$0.00012", "$0.0123", "$0.50", "$1234.00"]);
+  assert.deepEqual(amounts.map(formats.dollars), [
+    "unknown",
+    "$0.00",
+    "$0.000012",
+    "$0.00012",
+    "$0.0123",
+    "$0.50",
+    "$1234.00",
+  ]);
   assert.deepEqual([null, 0, 2].map(formats.price), ["unknown", "free", "$2.00"]);
   assert.deepEqual([0, 0.11, 7.62].map(formats.parameters), ["none", "110M", "7.6B"]);
   assert.equal(formats.counted(1, "query", "queries"), "1 query");

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from r2med.evaluation.comparison.answer_worth import worth
+from r2med.evaluation.records.answer_collection import collect_answers
+from r2med.evaluation.records.answer_record import answer_key
+from r2med.publication.site.answer_rows import answers_value
+from r2med.publication.site.board_answers import read_board_answers
 from r2med.publication.site.leaderboard import site_value
-from support.records import collection, repeated
+from support.records import collection, record, repeated
+from support.synthetic_answers import synthetic, write
 
 SYSTEMS = {"often(x)": (0.5, 4), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
 
@@ -34,3 +43,26 @@ def test_rows_have_means_runs_and_both_parts_of_their_intervals() -> None:
 def test_published_rows_do_not_state_their_runs() -> None:
     value = site_value(collection(repeated(SYSTEMS, {"demo/Biology": 5})))
     assert {row["runs"] for row in value["published"]} == {"runs not stated"}
+
+
+@pytest.mark.usefixtures("synthetic_benchmark")
+def test_answers_of_several_runs_have_their_means_and_intervals_of_questions_and_runs(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    easy = random.uniform(0.2, 0.5, 30)
+    for repeat in range(4):
+        right = {"retrieved": (easy + 0.2 * repeat / 3).tolist(), "closed book": easy.tolist()}
+        made = synthetic(right)
+        settings = {**made.settings, **({"repeat": repeat} if repeat else {})}
+        changes = {"varies": True, "settings": settings, "key": answer_key(settings, "Biology")}
+        write(made.model_copy(update=changes), tmp_path)
+    read = collection([record("bm25", "Biology", [0.5] * 30)])
+    answers = read_board_answers([tmp_path], read)
+    [view] = answers_value(answers, read, ["Biology"])
+    [row] = view["rows"]
+    assert row["runs"] == "4 runs"
+    found = row["scores"]["retrieved"]["accuracy"]
+    assert found["value"] == pytest.approx(easy.mean() + 0.1, abs=1e-4)
+    [gain] = [each.gain for each in worth(collect_answers([tmp_path]))]
+    assert gain is not None and gain.low is not None and gain.high is not None
+    assert (row["gain"]["low"], row["gain"]["high"]) == pytest.approx((gain.low / 100, gain.high / 100), abs=1e-4)
+    assert row["gain"]["high"] - row["gain"]["low"] > 0.2, "without the runs all gains are equal"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from r2med.evaluation.comparison.comparison import run_words
 from r2med.evaluation.comparison.one_group import of_one_group
 from r2med.evaluation.comparison.retrieval_worth import (
     FEWEST_SYSTEMS,
@@ -17,17 +18,18 @@ from r2med.evaluation.comparison.retrieval_worth import (
 from r2med.evaluation.comparison.shared_data import wanted_datasets
 from r2med.evaluation.comparison.undecided_ranges import with_ranges
 from r2med.evaluation.measure.intervals import difference_intervals
+from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import SystemPairs, Values, means
+from r2med.evaluation.measure.significance import SystemPairs, means
 from r2med.evaluation.records.answer_collection import (
     MAIN_MEASURE,
     UNDECIDED,
     AnswerCollection,
-    StoredAnswers,
     answer_measure,
 )
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, Condition
+from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column, Value
@@ -37,14 +39,16 @@ from r2med.foundation.pages.page import Table
 ALL_DATASETS = "all datasets"
 
 WORTH_NOTE = (
-    "Points, with 95 % intervals over questions. A difference below 0 means that the passages do harm. Share of the "
-    "gap: the gain over closed book, divided by the gain of the relevant passages; it has no interval if that gain "
-    "could be 0. Only questions with a value in every condition count. If answers are undecided, accuracy is a range, "
-    "differences are those of the lower ends with intervals that contain every way to decide, and there is no share."
+    "Points, with 95 % intervals over questions; from three runs on, also over runs. A difference below 0 means that "
+    "the passages do harm. Share of the gap: the gain over closed book, divided by the gain of the relevant passages; "
+    "it has no interval if that gain could be 0. Only questions with a value in every condition count. If answers are "
+    "undecided, accuracy is a range, differences are those of the lower ends with intervals that contain every way to "
+    "decide, and there is no share."
 )
 CORRELATION_NOTE = (
     "Pearson's r of nDCG@10 and the answers across at least three systems. Corrected: without the noise of few "
-    "questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise."
+    "questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise. "
+    "Values are means over runs, and intervals are of the questions only."
 )
 
 
@@ -65,6 +69,10 @@ class Worth:
     """Random passages minus closed book."""
     share: Estimate | None
     """The gain as a share of the gain of the relevant passages."""
+    runs: int = 1
+    """Number of runs on every dataset. Values are means over them."""
+    varies: bool = False
+    """True if another run can give other answers. With one or two runs, intervals are of the questions only."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +92,12 @@ def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Seque
     for system, records in _by_name(collection, data).items():
         every = [record for repeats in records.values() for record in repeats]
         conditions = [each for each in CONDITIONS if all(name in record.mean.get(each, {}) for record in every)]
+        varies = any(record.varies for record in every)
         tables = {dataset: _tables(repeats, name, conditions) for dataset, repeats in records.items()}
         tables = {dataset: rows for dataset, rows in tables.items() if rows.size}
         if len(tables) > 1:
-            found.append(_worth(system, ALL_DATASETS, conditions, tables))
-        found += [_worth(system, dataset, conditions, {dataset: rows}) for dataset, rows in tables.items()]
+            found.append(_worth(system, ALL_DATASETS, conditions, tables, varies))
+        found += [_worth(system, dataset, conditions, {dataset: rows}, varies) for dataset, rows in tables.items()]
     if not found:
         raise UserError(f"no answer record has {name}: r2med answer SYSTEM --reader LLM makes some")
     return found
@@ -103,51 +112,70 @@ def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dic
     for each in sorted(wanted, key=lambda kept: kept.record.repeat):
         if each.record.dataset.name in datasets:
             of_name = by_name.setdefault(collection.name_of(each.record), {})
-            of_name.setdefault(each.record.dataset.name, []).append(each.record)
+            of_name.setdefault(each.record.dataset.name, []).extend(each.runs)
     return by_name
 
 
 def _tables(repeats: Sequence[AnswerRecord], measure: str, conditions: Sequence[Condition]) -> Floats:
-    """Return 2 × conditions × questions in points: the values, and what undecided answers could add to them.
+    """Return runs × 2 × conditions × questions in points: the values, and what undecided answers could add.
 
-    Only questions with a value in all conditions count. Values are means over repeats.
+    Only questions with a value in all conditions and repeats count.
     """
     runs = [[record.per_query[condition] for condition in conditions] for record in repeats]
     every = [row for rows in runs for row in rows]
     shared = [query for query in repeats[0].queries if all(measure in row.get(query, {}) for row in every)]
     kinds = (measure, UNDECIDED if measure == MAIN_MEASURE else "")
     tables = [[[[row[query].get(kind, 0.0) for query in shared] for row in rows] for kind in kinds] for rows in runs]
-    return np.asarray(100 * np.mean(tables, axis=0))
+    return 100 * np.array(tables)
 
 
-def _difference(first: Values, second: Values) -> Estimate:
-    """Return the difference of two conditions. Rows: the lower end of each question, and its upper end.
+def _means(tables: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the means of tables over their first axis, the runs."""
+    return {name: table.mean(axis=0) for name, table in tables.items()}
+
+
+def _spread(tables: Mapping[str, Floats], varies: bool) -> RunSpread:
+    """Return what runs × rows × questions say about the chance of the runs."""
+    single = {name: list(table.swapaxes(0, 1)) for name, table in tables.items()}
+    return run_spread(SingleRuns(single, [varies] * next(iter(tables.values())).shape[1]))
+
+
+def _difference(first: Mapping[str, Floats], second: Mapping[str, Floats], varies: bool) -> Estimate:
+    """Return the difference of two conditions. Rows of each run: the lower end of each question, and its upper end.
 
     The interval contains every way to decide what is undecided, and stays within the possible range.
     """
-    rows = {name: np.vstack([first[name], second[name]]) for name in first}
+    runs = {name: np.concatenate([first[name], second[name]], axis=1) for name in first}
+    rows = _means(runs)
     found = SystemPairs(np.array([0, 0, 1]), np.array([2, 3, 2]))  # both lower ends; the worst case; the best case
     values = found.differences(means(rows))
-    bounds = np.clip(difference_intervals(rows, found), -100.0, 100.0)
+    bounds = np.clip(difference_intervals(rows, found, _spread(runs, varies)), -100.0, 100.0)
     if np.isnan(bounds).any():  # too few questions, or all of them equal
         is_decided = values[1] == values[2]
         return Estimate(float(values[0])) if is_decided else Estimate(*map(float, (values[0], values[1], values[2])))
     return Estimate(float(values[0]), float(bounds[0, 1]), float(bounds[1, 2]))
 
 
-def _worth(name: str, dataset: str, conditions: Sequence[Condition], tables: Mapping[str, Floats]) -> Worth:
-    values = {key: table[0] for key, table in tables.items()}
-    scores = zip(conditions, with_ranges(values, {key: table[1] for key, table in tables.items()}), strict=True)
+def _worth(
+    name: str, dataset: str, conditions: Sequence[Condition], tables: Mapping[str, Floats], varies: bool
+) -> Worth:
+    lowest = {key: table[:, 0] for key, table in tables.items()}
+    values, spread = _means(lowest), _spread(lowest, varies)
+    undecided = _means({key: table[:, 1] for key, table in tables.items()})
+    scores = zip(conditions, with_ranges(values, undecided, spread=spread), strict=True)
     has = {condition: number for number, condition in enumerate(conditions)}
 
     def difference(first: Condition, second: Condition) -> Estimate | None:
         if first not in has or second not in has:
             return None
-        ends = [{key: table[:, has[each]].cumsum(axis=0) for key, table in tables.items()} for each in (first, second)]
-        return _difference(*ends)
+        one, other = (
+            {key: table[:, :, has[each]].cumsum(axis=1) for key, table in tables.items()} for each in (first, second)
+        )
+        return _difference(one, other, varies)
 
     ends: tuple[Condition, ...] = ("closed book", "retrieved", "relevant")
-    known = all(each in has and not any(table[1, has[each]].any() for table in tables.values()) for each in ends)
+    known = all(each in has and not any(rows[has[each]].any() for rows in undecided.values()) for each in ends)
+    order = np.array([has[each] for each in ends]) if known else np.empty(0, np.intp)
     return Worth(
         name,
         dataset,
@@ -155,7 +183,9 @@ def _worth(name: str, dataset: str, conditions: Sequence[Condition], tables: Map
         {condition: score for condition, score in scores if score},
         difference("retrieved", "closed book"),
         difference("random", "closed book"),
-        closed_share({key: rows[[has[each] for each in ends]] for key, rows in values.items()}) if known else None,
+        closed_share({key: rows[order] for key, rows in values.items()}, spread.of(order)) if known else None,
+        min(len(table) for table in tables.values()),
+        varies,
     )
 
 
@@ -163,27 +193,28 @@ def correlations(
     collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()
 ) -> list[RetrievalCorrelation]:
     """Return the correlation of nDCG@10 with the answers across systems, for each reader of at least three systems."""
-    groups: dict[tuple[str, int, str], list[StoredAnswers]] = {}
+    groups: dict[tuple[str, int, str], list[AnswerRecord]] = {}
     named = _by_name(collection, data)
-    wanted = {id(repeats[0]) for records in named.values() for repeats in records.values()}
-    for each in collection:
-        if id(each.record) in wanted:
-            key = (each.record.reader, each.record.passages, each.record.form)
-            groups.setdefault(key, []).append(each)
+    for name, dataset in dict.fromkeys(
+        (collection.name_of(each.record), each.record.dataset.name) for each in collection
+    ):
+        if repeats := named.get(name, {}).get(dataset):
+            record = mean_of_repeats(repeats)
+            groups.setdefault((record.reader, record.passages, record.form), []).append(record)
     return list(_correlations(groups, answer_measure(measure)))
 
 
 def _correlations(
-    groups: Mapping[tuple[str, int, str], Sequence[StoredAnswers]], measure: str
+    groups: Mapping[tuple[str, int, str], Sequence[AnswerRecord]], measure: str
 ) -> Iterator[RetrievalCorrelation]:
     for (reader, passages, _), kept in groups.items():
-        systems = list(dict.fromkeys(each.record.system for each in kept))
+        systems = list(dict.fromkeys(record.system for record in kept))
         if len(systems) < FEWEST_SYSTEMS:
             continue
         first: dict[str, Floats] = {}
         second: dict[str, Floats] = {}
-        for dataset in dict.fromkeys(each.record.dataset.name for each in kept):
-            records = {each.record.system: each.record for each in kept if each.record.dataset.name == dataset}
+        for dataset in dict.fromkeys(record.dataset.name for record in kept):
+            records = {record.system: record for record in kept if record.dataset.name == dataset}
             if len(records) == len(systems):
                 rows = _paired([records[system] for system in systems], measure)
                 if rows.shape[2]:
@@ -221,11 +252,13 @@ def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE, data
     of_systems = worth(collection, name, data)
     agents = any(SEARCHED in each.scores for each in of_systems)
     conditions = CONDITIONS if agents else READ_CONDITIONS
+    any_varies = any(each.varies for each in of_systems)
     rows: list[list[Value]] = [
         [
             each.name,
             each.dataset,
             each.questions,
+            *([run_words(each.runs, each.varies)] if any_varies else []),
             *(each.scores.get(condition) for condition in conditions),
             each.gain,
             each.random,
@@ -237,6 +270,7 @@ def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE, data
         Column("system · reader"),
         Column("on"),
         Column("questions", "integer"),
+        *([Column("runs")] if any_varies else []),
         *(Column(condition, "score", 1) for condition in conditions),
         Column("retrieved − closed book", "difference", 1),
         Column("random − closed book", "difference", 1),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from r2med.evaluation.measure.intervals import jackknife
+from r2med.evaluation.measure.run_variance import RunSpread, with_shift
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import (
     ALPHA,
@@ -32,12 +33,13 @@ RESAMPLES = 2000
 """Number of bootstrap samples for an interval."""
 
 
-def closed_share(values: Values) -> Estimate | None:
+def closed_share(values: Values, spread: RunSpread | None = None) -> Estimate | None:
     """Return the share of a gap that is closed. Rows are the lower end, what is measured, and the upper end.
 
     It is a ratio of means: (measured - lower) / (upper - lower). The interval is Fieller's, with the covariance over
     questions. None if there is no gap. No interval is given if the interval of the gap contains 0: the share could
-    then be any number.
+    then be any number. With `spread` of the three rows, values are means over runs, and the interval also contains the
+    shifts of the runs.
     """
     gains = {name: np.array([rows[1] - rows[0], rows[2] - rows[0]]) for name, rows in values.items()}
     gain, gap = means(gains).tolist()
@@ -50,10 +52,16 @@ def closed_share(values: Values) -> Estimate | None:
     left_over = {name: rows[0] - share * rows[1] for name, rows in gains.items()}
     spreads = np.array([[row.var(ddof=1)] for row in left_over.values()])
     variance, freedom = welch(spreads, sizes)
+    covariance = np.asarray(sum(np.cov(rows) / rows.shape[1] for rows in gains.values()) / len(gains) ** 2)
+    if spread is not None:
+        factors = np.array([(1 - share) ** 2, 1.0, share**2])  # of the variances of the rows in what is left over
+        shift, loss = (factors * spread.shift).sum(keepdims=True), spread.loss(factors, factors).sum(keepdims=True)
+        variance, freedom = with_shift(variance, freedom, shift, loss)
+        lower, measured, upper = spread.shift.tolist()
+        covariance = covariance + np.array([[measured + lower, lower], [lower, upper + lower]])
     if variance[0] <= EQUALITY_MARGIN**2:  # every question closes the same share
         return Estimate(share)
-    covariance = sum(np.cov(rows) / rows.shape[1] for rows in gains.values()) / len(gains) ** 2
-    bounds = _fieller(gain, gap, np.asarray(covariance), float(freedom[0]))
+    bounds = _fieller(gain, gap, covariance, float(freedom[0]))
     return Estimate(share) if bounds is None else Estimate(share, *bounds)
 
 

@@ -38,6 +38,13 @@ class StoredAnswers:
     """Why the record of an entry is not verified; empty if it is, and for records that were made here."""
     entry: str = ""
     """The names of the entries with this record, separated by commas; empty for records that were made here."""
+    repeats: tuple[AnswerRecord, ...] = ()
+    """The records of several repeats, if `record` has the means over them."""
+
+    @property
+    def runs(self) -> tuple[AnswerRecord, ...]:
+        """The record of each run."""
+        return self.repeats or (self.record,)
 
     def given(self) -> tuple[GivenAnswer, ...]:
         """Return all answers. Raises UserError if their file is missing or was changed. An entry has no answers."""

@@ -13,7 +13,7 @@ Values = Mapping[str, float]
 def mean_of_repeats(records: Iterable[AnswerRecord]) -> AnswerRecord:
     """Return the record of the lowest repeat with the means over all repeats. Its answers and costs are its own.
 
-    A question has a value of a measure if it has one in every repeat.
+    A question has a value of a measure, or of its ranking, if it has one in every repeat.
     """
     first, *others = sorted(records, key=lambda record: record.repeat)
     if not others:
@@ -29,10 +29,11 @@ def mean_of_repeats(records: Iterable[AnswerRecord]) -> AnswerRecord:
                 }
                 for condition, queries in first.per_query.items()
             },
+            "retrieval": _means([each.retrieval for each in every]),
         }
     )
 
 
 def _means(values: Sequence[Values]) -> dict[str, float]:
-    """Return the mean of every measure that all have."""
+    """Return the mean of every value that all have."""
     return {name: fmean(each[name] for each in values) for name in values[0] if all(name in each for each in values)}

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth
+from r2med.evaluation.comparison.comparison import run_words
 from r2med.evaluation.comparison.undecided_ranges import with_ranges
+from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
+from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.answer_collection import (
     MAIN_MEASURE,
     RETRIEVED,
@@ -99,7 +102,8 @@ def _rows(
             "passages": first.passages,
             "questions": sum(len(record.queries) for record in records.values()),
             "asked": sum(most.values()),
-            "scores": {condition: _scores(records, condition) for condition in CONDITIONS},
+            "runs": _runs(sources),
+            "scores": {condition: _scores(sources, condition) for condition in CONDITIONS},
             "gain": known_score(value.gain) if value else None,
             "share": _share(value.share) if value else None,
             "statuses": {condition: _statuses(records.values(), condition) for condition in CONDITIONS},
@@ -112,6 +116,12 @@ def _rows(
             )[:MAX_NOTICES],
             **_submitted([each for each in sources if each.is_entry]),
         }
+
+
+def _runs(sources: Sequence[StoredAnswers]) -> str:
+    """Return in words how often a system was read; empty for records that do not say if they vary."""
+    varies = [each.record.varies for each in sources]
+    return "" if None in varies else run_words(min(len(each.runs) for each in sources), any(varies))
 
 
 def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
@@ -133,25 +143,33 @@ def _share(share: Estimate | None) -> dict[str, float | None] | None:
     return None if share is None else {"value": share.value, "low": share.low, "high": share.high}
 
 
-def _scores(records: Mapping[str, AnswerRecord], condition: Condition) -> dict[str, Any]:
-    """Return measure -> mean over the questions that have a value, with its interval."""
+def _scores(sources: Sequence[StoredAnswers], condition: Condition) -> dict[str, Any]:
+    """Return measure -> mean over the questions that have a value, with its interval over questions and runs."""
     scores = {}
+    varies = any(each.record.varies for each in sources)
     for measure in (each.name for each in MEASURES):
-        rows = {name: _rows_with(record, condition, measure) for name, record in records.items()}
-        known = any(measure in row for each in rows.values() for row in each)
-        if known and all(rows.values()):
-            # Choices are never undecided, and have no value of that measure.
-            points = {name: 100 * np.array([[row.get(measure, 0.0) for row in each]]) for name, each in rows.items()}
+        asked = {each.record.dataset.name: (each, _asked(each.record, condition, measure)) for each in sources}
+        known = any(measure in each.record.per_query[condition][query] for each, ids in asked.values() for query in ids)
+        if known and all(ids for _, ids in asked.values()):
+            points = {name: _points([each.record], condition, measure, ids) for name, (each, ids) in asked.items()}
             further = UNDECIDED if measure == MAIN_MEASURE else ""
-            added = {name: 100 * np.array([[row.get(further, 0.0) for row in each]]) for name, each in rows.items()}
-            scores[measure] = known_score(with_ranges(points, added)[0])
+            added = {name: _points([each.record], condition, further, ids) for name, (each, ids) in asked.items()}
+            runs = {name: [_points(each.runs, condition, measure, ids)] for name, (each, ids) in asked.items()}
+            spread = run_spread(SingleRuns(runs, [varies]))
+            scores[measure] = known_score(with_ranges(points, added, spread=spread)[0])
     return scores
 
 
-def _rows_with(record: AnswerRecord, condition: Condition, measure: str) -> list[Mapping[str, float]]:
-    """Return the scores of the questions that have a value of a measure. Undecided is one of those with an accuracy."""
+def _asked(record: AnswerRecord, condition: Condition, measure: str) -> list[str]:
+    """Return the questions that have a value of a measure. Undecided is one of those with an accuracy."""
     needed = MAIN_MEASURE if measure == UNDECIDED else measure
-    return [scores for scores in record.per_query.get(condition, {}).values() if needed in scores]
+    return [query for query, scores in record.per_query.get(condition, {}).items() if needed in scores]
+
+
+def _points(records: Sequence[AnswerRecord], condition: Condition, measure: str, ids: Sequence[str]) -> Floats:
+    """Return records × questions. Choices are never undecided, and have no value of that measure."""
+    rows = [[record.per_query[condition][query].get(measure, 0.0) for query in ids] for record in records]
+    return 100 * np.array(rows)
 
 
 def _statuses(records: Collection[AnswerRecord], condition: Condition) -> dict[str, int]:

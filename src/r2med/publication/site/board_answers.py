@@ -82,7 +82,9 @@ def _free_name(each: StoredAnswers, shown: Container[tuple[object, ...]]) -> Sto
     """Return answers of an entry with a name of the reader that no other answers of this system have."""
     for number in itertools.count(1):
         entry = f"{each.entry} {number}" if number > 1 else each.entry
-        own = replace(each, record=each.record.model_copy(update={"reader": f"{each.record.reader} ({entry})"}))
+        changes = {"reader": f"{each.record.reader} ({entry})"}
+        repeats = tuple(run.model_copy(update=changes) for run in each.repeats)
+        own = replace(each, record=each.record.model_copy(update=changes), repeats=repeats)
         if _cell(own) not in shown:
             return own
     raise AssertionError("a number is free")
@@ -95,7 +97,11 @@ def _together(kept: Iterable[StoredAnswers]) -> list[StoredAnswers]:
         cells.setdefault((each.entry, *_cell(each)), []).append(each)
     lowest = (min(repeats, key=lambda each: each.record.repeat) for repeats in cells.values())
     return [
-        replace(first, record=mean_of_repeats(each.record for each in repeats))
+        replace(
+            first,
+            record=mean_of_repeats(each.record for each in repeats),
+            repeats=tuple(sorted((each.record for each in repeats), key=lambda record: record.repeat)),
+        )
         for first, repeats in zip(lowest, cells.values(), strict=True)
     ]
 

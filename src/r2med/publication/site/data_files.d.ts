@@ -158,6 +158,7 @@ interface AnswerRow {
   statuses: Record<AnswerCondition, StatusCounts>;
   cost: AnswerCost | null; // of one answer with the system's passages; null if it is not known
   costs: Record<AnswerCondition, AnswerCost | null>;
+  runs: string; // how often it was run, in words; "" for records that do not say if they vary
   judging: number | null; // dollars of judging one answer
   judge: {
     names: string[];

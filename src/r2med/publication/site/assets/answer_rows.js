@@ -179,12 +179,16 @@ pages.answerRows = (() => {
    * @param {AnswerCondition} condition
    * @returns {Chip[]}
    */
-  function chips({ judge, statuses, passages, unverified, no_verdict, questions, asked }, condition) {
+  function chips({ judge, statuses, passages, runs, unverified, no_verdict, questions, asked }, condition) {
     const failed = statuses[condition]?.failed ?? 0;
     const left = unverified?.map(pages.visible).join("; ");
     /** @type {any[]} */
     const all = [
       { text: formats.counted(passages, "passage"), title: "The number of passages that the reader reads" },
+      runs === pages.rows.ONE_RUN && {
+        text: runs,
+        title: "Another run can give other answers. Intervals are of the questions only: answer again with --repeats.",
+      },
       questions < asked && {
         text: `only ${formats.count(questions)} of ${formats.counted(asked, "question")}`,
         kind: "bad",

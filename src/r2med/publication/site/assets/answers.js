@@ -256,7 +256,7 @@
    * @param {AnswerRow} row
    * @returns {Fact[]}
    */
-  function facts({ judge, judging: judgingCost, questions, passages, entry, unverified, no_verdict }) {
+  function facts({ judge, judging: judgingCost, questions, passages, runs, entry, unverified, no_verdict }) {
     const judging = judge
       ? [
           {
@@ -279,6 +279,7 @@
     return [
       { name: "Questions", value: count(questions) },
       { name: "Passages read", value: count(passages) },
+      ...(runs ? [{ name: "Runs", value: runs }] : []),
       ...judging,
       ...(entry
         ? [
