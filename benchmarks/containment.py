@@ -69,7 +69,7 @@ def main() -> None:
         with file.open("wb") as out:
             out.writelines(map(json_line, rows(texts, given.rows)))
         begun, before = time.perf_counter(), time.process_time()
-        found = shared_texts(known_texts(dataset), texts_of(file)).found
+        found = shared_texts(known_texts(dataset), texts_of(file), [dataset]).found
         wall, cpu = time.perf_counter() - begun, time.process_time() - before
     names = {int(each.known.id) for each in found if each.known.kind == "passage"}
     hidden = given.texts // 20

@@ -104,17 +104,13 @@ class RunTable:
 
 def sampled_runs(shingles: Shingles) -> tuple[Hashes, Numbers]:
     """Return the distinct sampled runs of words of texts, and the number of the text that each belongs to."""
-    hashes, texts = shingles.within()
+    hashes, texts = shingles.runs()
     chosen = hashes & SAMPLE_MASK == 0
-    return _distinct(hashes[chosen], texts[chosen])
+    return distinct_runs(hashes[chosen], texts[chosen])
 
 
-def all_runs(shingles: Shingles) -> tuple[Hashes, Numbers]:
-    """Return all distinct runs of words of texts, and the number of the text that each belongs to."""
-    return _distinct(*shingles.within())
-
-
-def _distinct(hashes: Hashes, texts: Numbers) -> tuple[Hashes, Numbers]:
+def distinct_runs(hashes: Hashes, texts: Numbers) -> tuple[Hashes, Numbers]:
+    """Return each run of words of each text once, and the number of the text that it belongs to."""
     order = np.lexsort((hashes, texts))
     hashes, texts = hashes[order], texts[order]
     new = np.concatenate(([True], (np.diff(hashes) != 0) | (np.diff(texts) != 0)))[: len(hashes)]

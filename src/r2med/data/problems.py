@@ -144,10 +144,11 @@ class Problems:
             evidence=Evidence.found(("file", "line", "problem"), rows),
         )
 
-    def raise_first(self, name: str) -> None:
-        """Raise UserError for the first problem, with the command that shows all."""
+    def raise_first(self, dataset: str = "") -> None:
+        """Raise UserError for the first problem. If it is one of a dataset, the command that shows all is named."""
         if not self.problems:
             return
         more = len(self.problems) - 1 + self.dropped
-        also = f" (and {more:,} more: r2med data check {shlex.quote(name)})" if more else ""
+        command = f": r2med data check {shlex.quote(dataset)}" if dataset else ""
+        also = f" (and {more:,} more{command})" if more else ""
         raise UserError(f"{self.problems[0]}{also}")

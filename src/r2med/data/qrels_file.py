@@ -73,7 +73,7 @@ def read_qrels(path: Path) -> Qrels:
     """Read a qrels file by itself, for scoring a run. Raises UserError for its first fault."""
     problems = Problems()
     qrels = gather(read_judgements(path, problems), path, problems)
-    problems.raise_first(str(path))
+    problems.raise_first()
     return qrels
 
 

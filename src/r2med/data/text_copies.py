@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, Protocol
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 import numpy as np
 
@@ -45,11 +45,36 @@ PAIRS_PER_BLOCK = 1024
 MAX_CHARACTERS = 100_000
 """Number of characters of a text that are compared with originals, so that one huge text does not fill the memory."""
 
-_LOOK_ALIKES = str.maketrans(
-    "авсеһіјкмнорԛѕтԝхуАВСЕНІЈКМОРЅТХУαενορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-    "abcehijkmhopqstwxyABCEHIJKMOPSTXYaevoptuxABEZHIKMNOPTYX",
+
+class _PlainCharacters(dict[int, str]):
+    """Characters -> how they are compared. Each is looked up once."""
+
+    def __missing__(self, code: int) -> str:
+        match category(chr(code)):
+            case "Cf":  # nobody sees it: a soft hyphen, a space without width
+                plain = ""
+            case "Pd":
+                plain = "-"
+            case "Pc" | "Pe" | "Pf" | "Pi" | "Po" | "Ps" if code > 127:
+                plain = " "
+            case _:
+                plain = chr(code)
+        self[code] = plain
+        return plain
+
+
+_PLAIN = _PlainCharacters(
+    str.maketrans(
+        dict(
+            zip(
+                "авсеһіјкмнорԛѕтԝхуАВСЕНІЈКМОРЅТХУαενορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+                "abcehijkmhopqstwxyABCEHIJKMOPSTXYaevoptuxABEZHIKMNOPTYX",
+                strict=True,
+            )
+        )
+    )
 )
-"""Cyrillic and Greek letters -> the Latin letters that look like them."""
+"""Cyrillic and Greek letters are the Latin letters that look like them. Dashes are alike, other marks are blanks."""
 
 Form = Callable[[str], str]
 
@@ -65,8 +90,8 @@ def spaced(text: str) -> str:
 
 
 def plain_words(text: str) -> str:
-    """Return a text without its case and its white space, in the Latin letters that its letters look like."""
-    plain = text if text.isascii() else normalize("NFKC", text).translate(_LOOK_ALIKES)
+    """Return a text without its case, its white space and what nobody sees, in the Latin letters that it looks like."""
+    plain = text if text.isascii() else normalize("NFKC", text).translate(_PLAIN)
     return spaced(plain.casefold())
 
 
@@ -313,15 +338,15 @@ class _CopyFinder:
         """Yield the copies among pairs, after comparing their texts."""
         rows = sorted({row for pair in pairs for row in pair[:2]})
         shingles = self._shingles(self.texts.texts(rows), MAX_CHARACTERS)
-        whole, within = (dict(zip(rows, shingles.sets(ends=ends), strict=True)) for ends in (True, False))
+        sets = dict(zip(rows, shingles.sets(), strict=True))
         for row, original, in_part in pairs:
-            likeness = jaccard(whole[row], whole[original])
+            likeness = jaccard(sets[row], sets[original])
             if likeness >= self.threshold:
                 if "near" in self.kinds:
                     yield TextCopy(row, original, "near", likeness)
                 continue
-            common = len(within[row] & within[original])
-            share = common / max(1, min(len(within[row]), len(within[original])))
+            common = len(sets[row] & sets[original])
+            share = common / min(len(sets[row]), len(sets[original]))
             kind: CopyKind = "contained" if share >= CONTAINED_SHARE else "half"
             if in_part and kind in self.kinds and share >= HALF_SHARE and common >= MIN_COMMON:
                 yield TextCopy(row, original, kind, share)

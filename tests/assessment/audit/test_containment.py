@@ -44,6 +44,13 @@ def found(*others: str) -> list[tuple[str, str, str]]:
         (f"{QUESTION} now", ("question", "q", "near")),
         (f"Read this and answer: {QUESTION} {text(100)}", ("question", "q", "run")),
         (SHORT, ("question", "s", "equal")),
+        (f"{SHORT} now", ("question", "s", "near")),  # 5 of 6 pairs of words
+        (QUESTION.replace(" ", "\u200b \u200b").replace("a", "a\u00ad"), ("question", "q", "equal")),
+        (QUESTION.replace(" ", "\n"), ("question", "q", "equal")),
+        (f"{QUESTION}\u3002", ("question", "q", "equal")),
+        (QUESTION.replace(" ", "\u2010"), ("question", "q", "equal")),
+        (QUESTION.replace(" ", "&nbsp;"), ("question", "q", "equal")),
+        (" ".join(f"<b class='x'>{word}</b>" for word in PASSAGE.split()), ("passage", "p", "equal")),
         (PASSAGE, ("passage", "p", "equal")),
         (" ".join([*PASSAGE.split()[:40], "other", *PASSAGE.split()[41:]]), ("passage", "p", "near")),
         (f"{text(200)} {' '.join(PASSAGE.split()[20:33])} {text(200)}", ("passage", "p", "run")),
@@ -84,6 +91,30 @@ def test_a_phrase_that_many_texts_of_the_dataset_share_is_no_overlap() -> None:
     assert shared_texts(known_texts(dataset), [OtherText("a", f"{text(30)} {phrase}")]).found == ()
 
 
+def test_what_touches_a_phrase_that_many_documents_share_is_no_overlap_by_itself() -> None:
+    phrase = text(20)
+    corpus = {str(number): f"{phrase} The {text(40)}" for number in range(25)} | {"p": f"{phrase} {text(40)}"}
+    dataset = r2med.Dataset.of({"q": text(20)}, corpus, {"q": {"0": 1, "1": 1}}, "phrases")
+    others = [OtherText("a", f"{phrase} The {text(30)}")]
+    assert shared_texts(known_texts(dataset), others, [dataset]).found == ()
+    assert len(shared_texts(known_texts(dataset), others).found) == 2, "two documents alone do not show what is common"
+    held = [OtherText("a", " ".join(corpus["0"].split()[-20:]))]
+    assert [each.known.id for each in shared_texts(known_texts(dataset), held, [dataset]).found] == ["0"]
+
+
+@pytest.mark.parametrize("row", [{"input_ids": [3, 5]}, {"a": 1}, {"one": 1, "two": 2}])
+def test_a_file_without_texts_is_refused(row: dict[str, object], tmp_path: Path) -> None:
+    with error_states("ids.jsonl", "nothing to compare"):
+        overlap_finding(DATASET, write_jsonl(tmp_path / "ids.jsonl", [row]))
+
+
+def test_only_for_a_dataset_the_command_that_shows_all_faults_is_named(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(b'{"text": "caf\xe9 noir"}\n' * 3)
+    with pytest.raises(r2med.UserError, match="2 more") as caught:
+        overlap_finding(DATASET, tmp_path / "rows.jsonl")
+    assert "data check" not in str(caught.value)
+
+
 ROWS = [{"id": "7", "prompt": QUESTION, "docs": [text(), PASSAGE]}, {"id": "8", "prompt": text(), "docs": [text()]}]
 MESSAGES = [{"messages": [{"role": "user", "content": f"Hello\n{QUESTION}\nBye"}, {"content": PASSAGE}]}]
 
@@ -93,7 +124,9 @@ def _csv(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "messages.jsonl", "rows.csv", "rows.parquet", "rows.json"])
+@pytest.mark.parametrize(
+    "name", ["rows.jsonl", "messages.jsonl", "rows.csv", "rows.parquet", "rows.json", "words.jsonl"]
+)
 def test_every_kind_of_file_with_any_columns_is_read(name: str, tmp_path: Path) -> None:
     file = tmp_path / name
     match name:
@@ -101,6 +134,8 @@ def test_every_kind_of_file_with_any_columns_is_read(name: str, tmp_path: Path) 
             write_jsonl(file, ROWS)
         case "messages.jsonl":
             write_jsonl(file, MESSAGES)
+        case "words.jsonl":
+            write_jsonl(file, [{"tokens": text.split()} for text in (QUESTION, PASSAGE)])
         case "rows.csv":
             _csv(file)
         case "rows.parquet":

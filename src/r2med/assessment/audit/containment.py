@@ -6,8 +6,9 @@ chunks, so that a large file does not fill the memory.
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -16,9 +17,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from r2med.assessment.audit.answer_leaks import longest_run
-from r2med.data.copy_candidates import Numbers, RunTable, all_runs
+from r2med.data.copy_candidates import MAX_OWNERS, Numbers, RunTable, distinct_runs
 from r2med.data.dataset import Dataset
-from r2med.data.text_copies import CopyKind, ListedTexts, find_copies, plain_words
+from r2med.data.text_copies import CopyKind, ListedTexts, TextRows, find_copies, plain_words
 from r2med.foundation.engine.threads import map_threads
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.text.minhash import Hashes, Shingles
@@ -31,9 +32,9 @@ SHINGLE_WORDS = 2
 MIN_ANSWER_WORDS = 5
 """Number of words of an answer that is looked for. A shorter one, such as gout, is in any medical text."""
 TEXTS_PER_CHUNK = 32_768
-TEXTS_PER_BLOCK = 1024
 
 _WORD = re.compile(r"[^\W_]+")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,1000}>")
 
 SharedKind = Literal["equal", "near", "run"]
 """The same words; at least 80 % of the pairs of words; 13 or more words in a row."""
@@ -79,7 +80,7 @@ class SharedText:
         """The words that both share: the longest run, or the whole text."""
         if self.kind != "run":
             return self.known.text
-        other, known = (_WORD.findall(plain_words(text)) for text in (self.other, self.known.text))
+        other, known = (_WORD.findall(_compared(text)) for text in (self.other, self.known.text))
         run = longest_run(other, known, RUN_WORDS)
         return " ".join(run) or self.known.text
 
@@ -119,9 +120,11 @@ def known_texts(dataset: Dataset, queries: Iterable[str] | None = None) -> list[
     ]
 
 
-def shared_texts(known: Sequence[KnownText], others: Iterable[OtherText]) -> SharedTexts:
-    """Return the known texts that other data hold."""
-    runs = _known_runs([each.text for each in known])
+def shared_texts(
+    known: Sequence[KnownText], others: Iterable[OtherText], datasets: Iterable[Dataset] = ()
+) -> SharedTexts:
+    """Return the known texts of datasets that other data hold. What many documents of one share does not count."""
+    runs = _known_runs(known, {each.name: each.corpus for each in datasets})
     best: dict[int, SharedText] = {}
     read = unread = 0
     distinct = _distinct(others)
@@ -155,7 +158,7 @@ Found = tuple[int, SharedText]
 def _copies(known: Sequence[KnownText], chunk: Sequence[OtherText]) -> tuple[list[Found], int]:
     texts = ListedTexts([*(each.text for each in known), *(other.text for other in chunk)])
     kinds: tuple[CopyKind, ...] = ("equal", "near")
-    copies = find_copies(texts, range(len(known)), kinds=kinds, words=SHINGLE_WORDS)
+    copies = find_copies(texts, range(len(known)), kinds=kinds, form=_compared, words=SHINGLE_WORDS)
     found = []
     for number, each in enumerate(known):
         for copy in copies.of(number):
@@ -166,24 +169,53 @@ def _copies(known: Sequence[KnownText], chunk: Sequence[OtherText]) -> tuple[lis
     return found, copies.unread
 
 
-def _known_runs(texts: Sequence[str]) -> RunTable:
-    """Return the runs of 13 words of known texts. Runs that many of them share are set phrases, and are left out."""
-    blocks = [(start, texts[start : start + TEXTS_PER_BLOCK]) for start in range(0, len(texts), TEXTS_PER_BLOCK)]
-    runs = [(hashes, owners + start) for (start, _), (hashes, owners) in zip(blocks, _hashed(blocks), strict=True)]
-    return RunTable.of(runs, np.arange(len(texts)))
+def _known_runs(known: Sequence[KnownText], corpora: Mapping[str, TextRows]) -> RunTable:
+    """Return the runs of 13 words of known texts, without those that have a word of a set phrase."""
+    numbers: dict[str, list[int]] = {}
+    for number, each in enumerate(known):
+        numbers.setdefault(each.dataset, []).append(number)
+    runs = []
+    for dataset, own in numbers.items():
+        hashes, owners = _rare_runs([known[number].text for number in own], corpora.get(dataset, ListedTexts([])))
+        runs.append((hashes, np.array(own)[owners]))
+    return RunTable.of(runs, np.arange(len(known)))
+
+
+def _rare_runs(texts: Sequence[str], corpus: TextRows) -> tuple[Hashes, Numbers]:
+    """Return the runs of texts of one dataset. A set phrase is a run that many of them, or of its documents, have."""
+    parts = [(hashes, owners + start) for start, (hashes, owners) in _hashed(ListedTexts(texts).text_blocks())]
+    hashes, owners = (np.concatenate(part) for part in zip(*parts, strict=True))
+    known, own = np.unique(distinct_runs(hashes, owners)[0], return_counts=True)
+    if not len(known):
+        return hashes, owners
+    documents = np.zeros_like(own)
+    for _, (others, places) in _hashed(corpus.text_blocks()):
+        others = distinct_runs(others, places)[0]
+        found = np.minimum(np.searchsorted(known, others), len(known) - 1)
+        np.add.at(documents, found[known[found] == others], 1)
+    phrases = known[np.maximum(own, documents) > MAX_OWNERS]
+    seen = np.concatenate(([0], np.cumsum(np.isin(hashes, phrases))))
+    first, last = (np.searchsorted(owners, owners, side) for side in ("left", "right"))
+    places = np.arange(len(hashes))
+    before, after = np.maximum(first, places - RUN_WORDS + 1), np.minimum(last, places + RUN_WORDS)
+    rare = seen[after] == seen[before]
+    return distinct_runs(hashes[rare], owners[rare])
 
 
 def _runs(known: Sequence[KnownText], table: RunTable, chunk: Sequence[OtherText]) -> Iterator[Found]:
-    texts = [other.text for other in chunk]
-    blocks = [(start, texts[start : start + TEXTS_PER_BLOCK]) for start in range(0, len(texts), TEXTS_PER_BLOCK)]
-    for (start, _), (hashes, owners) in zip(blocks, _hashed(blocks), strict=True):
-        for place, number, count in zip(*(each.tolist() for each in table.counts(hashes, owners)), strict=True):
+    for start, runs in _hashed(ListedTexts([other.text for other in chunk]).text_blocks()):
+        for place, number, count in zip(*(each.tolist() for each in table.counts(*distinct_runs(*runs))), strict=True):
             share = count / max(1, int(table.sizes[number]))
             yield number, SharedText(known[number], "run", share, *chunk[start + place])
 
 
-def _hashed(blocks: Sequence[tuple[int, Sequence[str]]]) -> Iterator[tuple[Hashes, Numbers]]:
-    """Yield the distinct runs of 13 words of each block of texts."""
+def _hashed(blocks: Iterable[tuple[int, Sequence[str]]]) -> Iterator[tuple[int, tuple[Hashes, Numbers]]]:
+    """Yield the first row of each block of texts, and the runs of 13 words of the block, one text after the other."""
     yield from map_threads(
-        lambda block: all_runs(Shingles.of([plain_words(text) for text in block[1]], RUN_WORDS)), blocks
+        lambda block: (block[0], Shingles.of(list(map(_compared, block[1])), RUN_WORDS).runs()), blocks
     )
+
+
+def _compared(text: str) -> str:
+    """Return the words of a text as they are compared: without tags and entities of HTML."""
+    return plain_words(html.unescape(_TAG.sub(" ", text)) if "<" in text or "&" in text else text)

@@ -10,6 +10,7 @@ from r2med.assessment.audit.containment import OtherText, SharedText, SharedText
 from r2med.assessment.audit.text_columns import texts_of
 from r2med.data.dataset import Dataset
 from r2med.data.training_sheet import TrainingOverlap
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.finding import Evidence, Finding
 from r2med.foundation.text.plurals import counted
 
@@ -38,7 +39,7 @@ def overlap_of(dataset: Dataset, shared: Iterable[SharedText], queries: int, fol
 
 def overlaps(datasets: Sequence[Dataset], others: Iterable[OtherText]) -> list[TrainingOverlap]:
     """Return what texts share with each dataset. The texts are read once for all datasets."""
-    shared = shared_texts([text for each in datasets for text in known_texts(each)], others)
+    shared = shared_texts([text for each in datasets for text in known_texts(each)], others, datasets)
     by_name: dict[str, list[SharedText]] = {each.name: [] for each in datasets}
     for each in shared.found:
         by_name[each.known.dataset].append(each)
@@ -47,7 +48,9 @@ def overlaps(datasets: Sequence[Dataset], others: Iterable[OtherText]) -> list[T
 
 def overlap_finding(dataset: Dataset, file: Path) -> Finding:
     """Compare the questions, answers and relevant documents of a dataset with all texts of a file."""
-    shared = shared_texts(known_texts(dataset), texts_of(file))
+    shared = shared_texts(known_texts(dataset), texts_of(file), [dataset])
+    if not shared.read:
+        raise UserError(f"{file}: no cell of the file is a text of two words or more, so there is nothing to compare")
     overlap = overlap_of(dataset, shared.found, len(dataset.queries))
     rows = [
         (each.known.kind, each.known.id, HOW[each.kind], round(each.share, 3), each.place, _cut(each.words))

@@ -25,11 +25,12 @@ def texts_of(path: Path) -> Iterator[OtherText]:
 
 
 def _texts(cell: Cell) -> Iterator[str]:
-    for part in [cell] if isinstance(cell, str) else cell:
-        if part[:1] in ("{", "[") and (value := _value(part)) is not None:
-            yield from _strings(value)  # messages of a conversation, and other nested values
-        elif _has_words(part):
-            yield part
+    if not isinstance(cell, str):
+        yield from _strings(list(cell))
+    elif cell[:1] in ("{", "[") and (value := _value(cell)) is not None:
+        yield from _strings(value)  # messages of a conversation, and other nested values
+    elif _has_words(cell):
+        yield cell
 
 
 def _value(text: str) -> Any:
@@ -40,14 +41,20 @@ def _value(text: str) -> Any:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        if _has_words(value):
-            yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each)
+    match value:
+        case str():
+            yield from _texts(value)
+        case dict():
+            yield from filter(_has_words, value)
+            yield from _strings(list(value.values()))
+        case list() if len(value) > 1 and all(isinstance(each, str) and not _has_words(each) for each in value):
+            if any(map(str.isalpha, value)):  # a text that was split into words, not numbers of tokens
+                yield " ".join(value)
+        case list():
+            for each in value:
+                yield from _strings(each)
 
 
 def _has_words(text: str) -> bool:
     """Return True if a text may be more than one word. Some scripts write words without spaces."""
-    return " " in text.strip() or not text.isascii()
+    return len(text.split(maxsplit=2)) > 1 or not text.isascii() or "&" in text

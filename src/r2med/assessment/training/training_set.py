@@ -255,7 +255,7 @@ class _TestSets:
         """Return what rows share with the queries that a fold holds out (without folds: with all), and with others."""
         texts = list(_texts(rows))
         asked = held_out or frozenset(query.id for query in self.dataset.queries)
-        own = shared_texts(known_texts(self.dataset, asked), texts)
+        own = shared_texts(known_texts(self.dataset, asked), texts, [self.dataset])
         mine = overlap_of(self.dataset, own.found, len(asked), fold)
         return [mine, *overlaps(self.others, texts), *self.clean]
 

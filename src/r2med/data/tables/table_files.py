@@ -42,10 +42,10 @@ def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
     def read() -> Iterator[Row]:
         problems = Problems()
         for line, row in read_jsonl(path, {}, problems):
-            problems.raise_first(str(path))
+            problems.raise_first()
             _refuse_fhir(path, row)
             yield line, {str(key): text_of(value) for key, value in row.items()}
-        problems.raise_first(str(path))
+        problems.raise_first()
 
     return [_of_objects(path, read)]
 
@@ -54,9 +54,7 @@ def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
     try:
         content = json.loads(path.read_bytes())
     except RecursionError:
-        raise UserError(
-            f"{path}: the objects of the file are nested too deeply: a row has a field for each column"
-        ) from None
+        raise UserError(f"{path}: its JSON is nested too deeply: a row has a field for each column") from None
     except ValueError as error:
         raise UserError(f"{path}: not JSON ({error}); a file with one object per line must be named .jsonl") from None
     if isinstance(content, dict):  # {"data": [...]}, as some tools wrap it

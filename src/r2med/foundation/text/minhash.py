@@ -26,7 +26,7 @@ _SHIFTS = _random.integers(0, 1 << 32, PERMUTATIONS, dtype=np.uint32)
 _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 _END = "\x01"
-"""A word that no text contains. Some of them follow each text, so that even a text of one word has shingles."""
+"""A word that no text contains. Some of them follow a text that is shorter than a shingle, so that it has one too."""
 _IN_WORDS = np.array([chr(byte).isalnum() or byte >= 128 or chr(byte) == _END for byte in range(256)])
 
 
@@ -37,8 +37,8 @@ class Shingles:
     hashes: Hashes
     starts: npt.NDArray[np.int64]
     """Where the hashes of each text start. Every text has at least one hash."""
-    size: int
-    """Number of words in a shingle."""
+    is_short: npt.NDArray[np.bool_]
+    """Which texts have fewer words than a shingle. Their hashes include the end of the text."""
 
     @classmethod
     def of(cls, texts: Sequence[str], size: int) -> Shingles:
@@ -52,20 +52,22 @@ class Shingles:
         words = _word_hashes(signs[inside], np.diff(np.cumsum(inside)[begins] - 1, append=int(inside.sum())))
         text_of = np.searchsorted(text_ends, begins, side="right")
         whole = np.flatnonzero(text_of[: len(words) - size + 1] == text_of[size - 1 :])
+        counts = np.bincount(text_of[whole], minlength=len(texts))  # of words, and one
+        is_short = counts <= size
+        with_end = np.arange(len(whole)) >= (np.cumsum(counts) - size)[text_of[whole]]
+        whole = whole[~with_end | is_short[text_of[whole]]]
         hashes = sum((words[whole + place] * _POSITIONS[place] for place in range(size)), np.zeros(1, np.uint64))
-        return cls(_mixed(hashes), np.searchsorted(text_of[whole], np.arange(len(texts))), size)
+        return cls(_mixed(hashes), np.searchsorted(text_of[whole], np.arange(len(texts))), is_short)
 
-    def sets(self, *, ends: bool = True) -> list[set[int]]:
-        """Return the set of hashes of each text. Without `ends`, part of a text has no hash that the text lacks."""
-        stop = None if ends else -self.size
-        return [set(part[:stop].tolist()) for part in np.split(self.hashes, self.starts[1:])]
+    def sets(self) -> list[set[int]]:
+        """Return the set of hashes of each text."""
+        return [set(part.tolist()) for part in np.split(self.hashes, self.starts[1:])]
 
-    def within(self) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """Return all hashes without those of the ends of texts, and the number of the text that each belongs to."""
-        lengths = np.diff(self.starts, append=len(self.hashes))
-        texts = np.repeat(np.arange(len(lengths)), lengths)
-        inner = np.arange(len(self.hashes)) < (self.starts + lengths - self.size)[texts]
-        return self.hashes[inner], texts[inner]
+    def runs(self) -> tuple[Hashes, npt.NDArray[np.int64]]:
+        """Return the hashes of texts that are not too short, and the number of the text that each belongs to."""
+        texts = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.hashes)))
+        kept = ~self.is_short[texts]
+        return self.hashes[kept], texts[kept]
 
     def signatures(self) -> npt.NDArray[np.uint32]:
         """Return the smallest hash of each text's shingles under each permutation, as permutations × texts."""

@@ -69,5 +69,5 @@ class ScriptedBackend:
     def _read(self) -> list[tuple[list[str], str]]:
         problems = Problems()
         rows = [row for _, row in read_jsonl(self._path, {"when": list, "answer": str}, problems)]
-        problems.raise_first(str(self._path))
+        problems.raise_first()
         return [(list(map(str, row["when"])), row["answer"]) for row in rows]

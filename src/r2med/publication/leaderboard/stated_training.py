@@ -31,7 +31,7 @@ def training_faults(record: Record, dataset: Dataset, files: Mapping[str, Path])
 
 def _wrong_overlap(facts: TrainingFacts, dataset: Dataset, file: Path) -> Iterator[str]:
     queries = facts.held_out or tuple(query.id for query in dataset.queries)
-    found = shared_texts(known_texts(dataset, queries), texts_of(file)).found
+    found = shared_texts(known_texts(dataset, queries), texts_of(file), [dataset]).found
     here = overlap_of(dataset, found, len(queries))
     if (here.touched, here.queries) != (facts.touched, facts.queries):
         stated = overlap_words(facts.touched or 0, facts.queries or 0)
