@@ -8,6 +8,7 @@ import pytest
 import r2med
 from r2med.assessment.answers.answer_options import LETTERS, options_of
 from r2med.assessment.answers.reading import asked_queries
+from r2med.assessment.answers.search_tables import too_sure
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.collection import collect
 from r2med.foundation.core.errors import UserError
@@ -114,6 +115,7 @@ def test_the_path_has_repeated_searches_new_documents_and_where_the_name_came_fr
         "guesser": "guess", "reader": "find", "whisperer": "guess"
     }  # fmt: skip
     assert {name: each.repeated for name, each in facts.items() if each.repeated} == {"looper": 6}
+    assert facts["looper"].searches == 7, "one was carried out, and six were refused as repeated"
     assert facts["skimmer"].new_relevant == (1, 2) and facts["looper"].new_relevant == (1,)
     assert facts["reader"].new_relevant == (0, 1)
     searches = [each.searches for each in facts.values()]
@@ -168,6 +170,31 @@ def test_only_the_first_questions_are_worked_on_and_their_ranking_is_set_apart(t
     assert len(ranking.record.per_query) == 11 and not ranking.record.apart
     figures = part.cost_of("searched"), part.costs["retrieval"]
     assert figures[0] and figures[0].calls == pytest.approx(figures[1].calls * 11 / 2), "as for the whole dataset"
+
+
+ODD_AGENTS = {
+    "finder": ('<answer confidence="50" ids="d1">Illness finder [d1][d2].</answer>',),
+    "dropper": ("<search>dropper evidence</search>", '<answer confidence="50" ids="d1">[d1]</answer>'),
+    "skimmer": ("<search>" + "skimmer evidence " * 60_000 + "</search>",),
+}
+
+
+def test_no_agent_gains_from_citations_without_a_search_an_empty_answer_or_a_full_context(tmp_path: Path) -> None:
+    with scripted_runtime(tmp_path, ODD_AGENTS) as opened:
+        data = village(tmp_path / "set", list(ODD_AGENTS))
+        (record,) = r2med.answer(AGENT, data=data, conditions="searched", out=tmp_path / "out", setup=opened)
+    answers = record.given(next((tmp_path / "out").rglob("*.answers.json")).parent)
+    given = {each.query: each for each in answers}
+    assert given["finder"].scores["citation-relevance"] == 0
+    assert given["dropper"].status == "unreadable" and given["dropper"].scores["cited-recall"] == 0
+    assert given["skimmer"].status == "cut off" and given["skimmer"].failure == "context_length"
+    assert record.mean["searched"]["accuracy"] == pytest.approx(1 / 3), "the two others are wrong"
+    assert record.mean["searched"]["returned-recall"] == pytest.approx(2 / 3), "what it found counts"
+
+
+def test_confidence_minus_accuracy_has_an_interval_also_if_all_differences_are_equal() -> None:
+    found = too_sure([0.5] * 12, [1.0] * 12)
+    assert found and found.value == -0.5 and found.low is not None and found.low < -0.5 < (found.high or -1)
 
 
 CHOOSERS = {

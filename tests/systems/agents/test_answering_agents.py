@@ -59,6 +59,13 @@ def test_results_that_did_not_fit_were_returned_but_not_shown(store):
     assert (steps["returned"], steps["shown"]) == (["a", "d"], [])
 
 
+def test_a_query_may_be_searched_again_for_more_documents(store):
+    first, more = (("search", {"query": "angioedema", "k": k}) for k in (1, 2))
+    trace, *_ = ran(store, calling(first), calling(first), calling(more), calling(more), calling(ANSWER))
+    assert [turn["status"] for turn in trace["turns"]] == ["ok", "repeated", "ok", "repeated", "unknown_ids"]
+    assert trace["steps"]["returned"] == ["a", "d"]
+
+
 @pytest.mark.parametrize("limit", [{"tokens": 40}, {"dollars": 0.00005}])
 def test_a_conversation_that_spent_its_limit_is_asked_for_its_answer_at_once(store, limit):
     """A turn has 10 + 5 tokens, which cost 20 millionths of a dollar."""
@@ -109,6 +116,9 @@ def test_search_r1_and_search_o1_answer_too_and_have_no_steps_that_they_cannot_t
         ("80%", 0.8),
         (0.8, 0.8),
         (1, 0.01),
+        (1.0, 1.0),
+        ("1.0", 1.0),
+        ("0.5%", 0.005),
         (100, 1.0),
         (250, 1.0),
         (0, 0.0),

@@ -339,7 +339,7 @@ class Wanderer:
 
     def __init__(self, seed, store):
         self.random, self.store = random.Random(seed), store
-        self.queries, self.lists, self.seen, self.chosen = [], [], [], None
+        self.queries, self.lists, self.seen, self.chosen = {}, [], [], None
 
     def turn(self, native):
         calls = [self.call() for _ in range(self.random.choice((1, 1, 2, 3)) if native else 1)]
@@ -362,9 +362,10 @@ class Wanderer:
             for name, arguments in calls:
                 if self.chosen is not None:
                     return
-                if name == "search" and number < limit and arguments["query"] not in self.queries:
-                    self.queries.append(arguments["query"])
-                    self.lists.append(self.found(arguments["query"])[: arguments["k"] or topk])
+                wanted = arguments.get("k") or topk
+                if name == "search" and number < limit and wanted > self.queries.get(arguments["query"], 0):
+                    self.queries[arguments["query"]] = wanted
+                    self.lists.append(self.found(arguments["query"])[:wanted])
                     self.seen += [each for each in self.lists[-1] if each not in self.seen]
                 if name == "finish":
                     positions = [int(each[1:]) for each in arguments["ids"]]

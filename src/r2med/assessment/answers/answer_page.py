@@ -10,12 +10,12 @@ import numpy as np
 from r2med.assessment.answers.answer_scores import ACCURACY, ANSWER_MEASURES, SEARCH_MEASURES, UNDECIDED
 from r2med.assessment.answers.answering import AnsweredSystems
 from r2med.assessment.answers.judge_table import judge_table
-from r2med.assessment.answers.search_tables import search_tables
+from r2med.assessment.answers.search_tables import calibration_of, search_tables
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
 from r2med.evaluation.records.answer_record import AnswerRecord
-from r2med.evaluation.records.answer_words import CONDITIONS, Condition
+from r2med.evaluation.records.answer_words import CONDITIONS, SEARCHED, Condition
 from r2med.foundation.core.notices import joined
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
@@ -103,6 +103,15 @@ def _notices(answered: AnsweredSystems) -> list[str]:
     return lines
 
 
+def _confidence(record: AnswerRecord) -> dict[str, Any]:
+    """Return what the confidence of an agent is worth, as JSON values."""
+    facts = {
+        name: {"value": each.value, "low": each.low, "high": each.high} if isinstance(each, Estimate) else each
+        for name, each in calibration_of(record).items()
+    }
+    return {**facts, "abstained": record.statuses[SEARCHED].get("refused", 0)}
+
+
 def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
     """Return the means, statuses and costs as JSON values."""
     return [
@@ -117,6 +126,8 @@ def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
             "statuses": record.statuses,
             "judge": record.judge.model_dump(mode="json") if record.judge else None,
             **({"searching": record.searching} if record.searching else {}),
+            **({"confidence": _confidence(record)} if SEARCHED in record.statuses else {}),
+            **({"as_browsecomp": record.as_browsecomp} if record.as_browsecomp else {}),
             "reader_costs": {condition: cost.as_dict() for condition, cost in record.reader_costs.items()},
             "calls": record.cost.calls,
             "tokens": record.cost.llm_tokens,

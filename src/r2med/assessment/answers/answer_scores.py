@@ -136,9 +136,10 @@ def citation_support(answer: GivenAnswer) -> float | None:
 def citation_relevance(answer: GivenAnswer, grades: Mapping[str, int]) -> float | None:
     """Return the share of relevant passages among those that are cited. None if nothing is cited, or nothing was read.
 
-    A passage counts once, however often it is cited. A citation of a passage that does not exist is not relevant.
+    A passage counts once, however often it is cited. A citation of a passage that does not exist is not relevant, also
+    one of an agent that did not search.
     """
-    if answer.status != "answered" or not answer.read:
+    if answer.status != "answered" or not (answer.read or answer.search):
         return None
     cited = {document for sentence in answer.sentences for document in sentence.documents}
     unknown = sum(sentence.unknown for sentence in answer.sentences)

@@ -17,6 +17,7 @@ from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command, Setting
 from r2med.foundation.core.plan import Plan
+from r2med.foundation.net.offline import planning
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.plurals import counted
 from r2med.models.llm.journaled import open_chat
@@ -52,7 +53,8 @@ def agent_reader(system: System, datasets: Sequence[Dataset], runtime: Runtime) 
     models = (stage.read(dataset, runtime.store).model for dataset in datasets)
     name = next(filter(None, models), UNKNOWN_MODEL)
     card = find_llm(name, runtime.setup) or LLMCard(name=name, model=name)
-    return AnswerReader(card, open_chat(card, runtime))
+    with planning():  # it is only named, and never asked, so it may be anywhere
+        return AnswerReader(card, open_chat(card, runtime))
 
 
 def check_conditions(systems: Sequence[System], conditions: Sequence[str]) -> None:
@@ -121,7 +123,8 @@ def figures_as_browsecomp(
     """Return the figures of an agent as BrowseComp-Plus computes them; empty if a question has no judged document."""
     given = {each.query: each for each in answers if each.condition == SEARCHED}
     files = [file for file in _run_files(system, dataset, traces) if file.query in given]
-    graded = [_graded(file, given[file.query], judged) for file in files]
+    first = {file.query: file for file in reversed(files)}
+    graded = [_graded(file, given[file.query], judged, first[file.query]) for file in files]
     try:
         return browsecomp_figures(graded, {query: list(grades) for query, grades in dataset.qrels.items()})
     except UserError:
@@ -135,7 +138,10 @@ def _run_files(system: System, dataset: Dataset, traces: Mapping[str, Sequence[A
     return [AgentRunFile.parse(file_of_trace(query, own[0], "")) for query, own in traces.items() if own]
 
 
-def _graded(file: AgentRunFile, answer: GivenAnswer, judged: bool) -> GradedFile:
+def _graded(file: AgentRunFile, answer: GivenAnswer, judged: bool, first: AgentRunFile) -> GradedFile:
+    """Return a file with the verdict of its answer. Of several files about a question only the first was judged."""
+    if file.answer != first.answer:
+        return GradedFile(file.query, file.is_completed, file.answer, file.retrieved, None, None, file.tool_calls)
     stated = answer.search.confidence if answer.search else None
     confidence = NO_CONFIDENCE if stated is None else 100 * stated
     verdict = is_right(answer, judged=judged)

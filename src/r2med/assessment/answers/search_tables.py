@@ -38,7 +38,8 @@ CONFIDENCE_NOTE = (
     "error in ten bins. when wrong: the mean confidence of wrong answers. abstained: answers that decline to answer."
 )
 PATH_NOTE = (
-    "Means over the questions. repeated: searches for what was searched before. new relevant: relevant documents that "
+    "Means over the questions; one without a file of another agent counts 0. repeated: searches for what was searched "
+    "before, carried out or refused. new relevant: relevant documents that "
     "a search returned first, per search. guess: share of questions whose reference answer was named in a search "
     "before any document showed it. find: after one did. seconds: those of the LLM."
 )
@@ -75,6 +76,9 @@ def too_sure(stated: Sequence[float], right: Sequence[float]) -> Estimate | None
     rows, pair = {"": np.array([stated, right])}, SystemPairs(np.array([0]), np.array([1]))
     low, high = np.clip(difference_intervals(rows, pair), -1.0, 1.0)[:, 0].tolist()
     value = float(np.mean(stated) - np.mean(right))
+    if np.isnan(low) and (equal := estimate_of([(value + 1) / 2] * len(stated))) and equal.low is not None:
+        # Equal differences have no variance. A mean of equal values in a range has an interval.
+        low, high = 2 * equal.low - 1, 2 * (equal.high or 0.0) - 1
     return Estimate(value) if np.isnan(low) else Estimate(value, low, high)
 
 
@@ -102,43 +106,49 @@ def calibration_of(record: AnswerRecord) -> dict[str, Any]:
     }
 
 
-def _where(record: AnswerRecord) -> list[Value]:
-    return [short_name(record.dataset.name), record.system]
+def _heads(records: Sequence[AnswerRecord]) -> list[str]:
+    return ["dataset", "agent", *(["repeat"] if any(record.repeat for record in records) else [])]
+
+
+def _where(record: AnswerRecord, heads: Sequence[str]) -> list[Value]:
+    return [short_name(record.dataset.name), record.system, *([str(record.repeat)] if "repeat" in heads else [])]
 
 
 def _funnel(records: Sequence[AnswerRecord]) -> Table:
-    rows = []
+    rows, where = [], _heads(records)
     for record in records:
         steps = [estimate_of(values_of(record, STEP_RECALL[step])) for step in SEARCH_STEPS]
         precision = estimate_of(values_of(record, CITATION_RELEVANCE))
-        rows.append([*_where(record), len(record.queries), *steps, precision])
-    heads = ("dataset", "agent", "questions", *SEARCH_STEPS, "citation precision")
+        rows.append([*_where(record, where), len(record.queries), *steps, precision])
+    heads = (*where, "questions", *SEARCH_STEPS, "citation precision")
     return Table.of(heads, rows, "Where relevant documents are lost", FUNNEL_NOTE, name="funnel")
 
 
 def _confidence(records: Sequence[AnswerRecord]) -> Table:
-    rows = []
+    rows, where = [], _heads(records)
     for record in records:
         facts = calibration_of(record)
         refused, asked = record.statuses[SEARCHED].get("refused", 0), sum(record.statuses[SEARCHED].values())
         named = ("answers", "confidence", "too_sure", "brier", "ece", "when_wrong")
-        rows.append([*_where(record), *(_rounded(facts[name]) for name in named), refused, asked])
+        rows.append([*_where(record, where), *(_rounded(facts[name]) for name in named), refused, asked])
     heads = ("answers", "confidence", "too sure", "Brier", "ECE", "when wrong", "abstained", "asked")
-    return Table.of(("dataset", "agent", *heads), rows, "Confidence", CONFIDENCE_NOTE, name="confidence")
+    return Table.of((*where, *heads), rows, "Confidence", CONFIDENCE_NOTE, name="confidence")
 
 
 def _path(records: Sequence[AnswerRecord]) -> Table:
+    where = _heads(records)
     named = ("searches", "repeated", "new_relevant", "guess", "find", "turns", "tokens", "dollars", "seconds")
-    rows = [[*_where(record), *(_rounded(record.searching.get(name)) for name in named)] for record in records]
-    heads = ("dataset", "agent", *(name.replace("_", " ") for name in named))
+    rows = [[*_where(record, where), *(_rounded(record.searching.get(name)) for name in named)] for record in records]
+    heads = (*where, *(name.replace("_", " ") for name in named))
     return Table.of(heads, rows, "Path and cost", PATH_NOTE, name="path")
 
 
 def _browsecomp(records: Sequence[AnswerRecord]) -> list[Table]:
     known = [record for record in records if record.as_browsecomp]
+    where = _heads(known)
     named = list(dict.fromkeys(name for record in known for name in record.as_browsecomp))
-    rows = [[*_where(record), *(record.as_browsecomp.get(name) for name in named)] for record in known]
-    heads = ("dataset", "agent", *(name.replace("_", " ") for name in named))
+    rows = [[*_where(record, where), *(record.as_browsecomp.get(name) for name in named)] for record in known]
+    heads = (*where, *(name.replace("_", " ") for name in named))
     return [Table.of(heads, rows, "As BrowseComp-Plus", BROWSECOMP_NOTE, name="browsecomp")] if rows else []
 
 

@@ -26,13 +26,14 @@ from r2med.models.llm.costs import dollars, is_priced
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import first_words
 from r2med.systems.agents.conversation import SHOWN_WORDS
+from r2med.systems.agents.tools import confidence_of
 
 MAX_NAME_WORDS = 8
 """A reference answer of more words is not a name that a query could contain."""
 NOT_ANSWERED = "missing"
 """The failure of a question that an agent has no conversation about."""
 
-_CONFIDENCE = re.compile(r"[\s(*_]*\bconfidence\b[\s*_:=]*(\d{1,3}(?:\.\d+)?)\s*%?[\s)*_.]*$", re.IGNORECASE)
+_CONFIDENCE = re.compile(r"[\s(*_]*\bconfidence\b[\s*_:=]*(\d{1,3}(?:\.\d{1,9})?\s*%?)[\s)*_.]*$", re.IGNORECASE)
 
 Trace = Mapping[str, Any]
 
@@ -58,8 +59,12 @@ class AgentConversation:
     def repeated(self) -> int:
         """Number of searches whose query was searched before, carried out or not."""
         queries = [" ".join(str(turn["query"]).casefold().split()) for turn in self.turns if turn.get("query")]
-        refused = sum(turn.get("status") == "repeated" for turn in self.turns)
-        return len(queries) - len(set(queries)) + int(refused)
+        return len(queries) - len(set(queries)) + self.refused
+
+    @property
+    def refused(self) -> int:
+        """Number of searches that were not carried out, because their query had been searched."""
+        return sum(turn.get("status") == "repeated" for turn in self.turns)
 
     def new_relevant(self, grades: Mapping[str, int]) -> Iterator[int]:
         """Yield, search by search, the number of relevant documents that no earlier search returned."""
@@ -172,7 +177,7 @@ def search_facts(query: Query, conversation: AgentConversation, dataset: Dataset
     return SearchFacts(
         steps={step: tuple(map(str, documents)) for step, documents in steps.items()},
         confidence=conversation.trace.get("confidence"),
-        searches=len(conversation.searches),
+        searches=int(total.get("searches", 0)) + conversation.refused,
         repeated=conversation.repeated,
         new_relevant=tuple(conversation.new_relevant(dataset.qrels.get(query.id, {}))),
         named=conversation.named(query, dataset),
@@ -189,7 +194,7 @@ def without_confidence(text: str) -> tuple[str, float | None]:
     match = _CONFIDENCE.search(text)
     if match is None:
         return text.strip(), None
-    return text[: match.start()].strip(), min(float(match[1]), 100.0) / 100
+    return text[: match.start()].strip(), confidence_of(match[1])
 
 
 def agent_cost(answers: Sequence[GivenAnswer]) -> Cost:

@@ -59,9 +59,9 @@ class SearchFacts(RecordPart):
     confidence: float | None = None
     """How sure the agent was that its answer is right, from 0 to 1; None if it did not say."""
     searches: int = 0
-    """Number of searches."""
+    """Number of searches that the agent asked for, also of those that were refused as repeated."""
     repeated: int = 0
-    """Number of searches whose query was searched before."""
+    """Number of these whose query was searched before."""
     new_relevant: tuple[int, ...] = ()
     """Search by search, the number of relevant documents that no earlier search returned."""
     named: NamedBy | None = None

@@ -18,6 +18,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound, Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.file_digests import files_digest
+from r2med.foundation.text.plurals import counted
 from r2med.systems.agents.agent_run_files import AgentRunFolder, trace_of_file
 from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery, SearchReport
 
@@ -51,7 +52,7 @@ class AgentRun(Stage, kind="retrieve"):
     def files_key(self, dataset: Dataset, store: Store) -> str:
         """Return a digest of the files."""
         folder = self.folder(dataset)
-        return files_digest(folder.glob("*.json"), folder, store)
+        return files_digest((file for file in folder.glob("*.json") if file.is_file()), folder, store)
 
     def place(self, dataset: Dataset) -> str:
         """Return where the files are, for messages."""
@@ -117,10 +118,15 @@ class AgentRunSearcher(Searcher):
     def _notices(self, read: AgentRunFolder, asked: Sequence[str]) -> list[str]:
         missing = sum(query not in read.by_query for query in asked)
         unknown = [query for query in read.by_query if query not in set(asked)]
+        again = len(read.files) - len(read.by_query)
         lost = read.unreadable
         lines = [
             (missing, f"{missing:,} of {len(asked):,} questions have no file and count as wrong"),
             (len(unknown), f"{len(unknown):,} files are about other questions, such as {(unknown or [''])[0][:60]!r}"),
+            (
+                again,
+                f"{counted(again, 'file')} are about a question that an earlier file is about; the first one counts",
+            ),
             (len(lost), f"{len(lost):,} files cannot be read, such as {(lost or [''])[0]}"),
         ]
         return [f"{self.place}: {line}" for count, line in lines if count]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from r2med.data.corpus import Corpus
 from r2med.foundation.core.search_steps import SearchStep
@@ -22,6 +22,8 @@ from r2med.systems.agents.conversation import TRACE_FORMAT
 
 COMPLETED = "completed"
 MAX_FILE_BYTES = 64 * 2**20
+MAX_COUNT = 10**9
+"""The largest count of calls or tokens in a file."""
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]|【([^【】]*)】")
 _MAX_MARK = 9999
 """The largest number of a citation."""
@@ -50,8 +52,9 @@ class AgentRunFile:
 
     @property
     def searches(self) -> int:
-        """Number of searches."""
-        return sum(count for name, count in self.tool_calls.items() if name != "get_document")
+        """Number of searches: as the file counts them, or those among its steps."""
+        counted = sum(count for name, count in self.tool_calls.items() if _is_search(name))
+        return counted or sum(_kind(step) == "search" for step in self.steps)
 
     @classmethod
     def parse(cls, content: Any) -> AgentRunFile:
@@ -61,16 +64,19 @@ class AgentRunFile:
         steps = [step for step in content.get("result") or () if isinstance(step, dict)]
         last = steps[-1] if steps else {}
         usage, metadata, counts = (_object(content.get(name)) for name in ("usage", "metadata", "tool_call_counts"))
+        said, retrieved = last.get("output"), content.get("retrieved_docids")
+        if not isinstance(retrieved or [], list):
+            raise ValueError("its retrieved_docids are not a list")
         return cls(
             to_unicode(str(content["query_id"])),
             str(content.get("status", "")),
-            to_unicode(str(last.get("output") or "")).strip() if last.get("type") == "output_text" else "",
-            tuple(to_unicode(str(each)) for each in content.get("retrieved_docids") or ()),
-            {str(name): int(count) for name, count in counts.items()},
+            to_unicode(said).strip() if isinstance(said, str) and last.get("type") == "output_text" else "",
+            tuple(to_unicode(str(each)) for each in retrieved or () if _is_id(each)),
+            {str(name): _count(count) for name, count in counts.items()},
             tuple(step for step in steps if step.get("type") == "tool_call"),
             to_unicode(str(metadata.get("model") or "")),
-            int(usage.get("input_tokens") or 0),
-            int(usage.get("output_tokens") or 0),
+            _count(usage.get("input_tokens") or 0),
+            _count(usage.get("output_tokens") or 0),
         )
 
 
@@ -88,8 +94,8 @@ class AgentRunFolder:
         found, lost = [], []
         for path in sorted(folder.glob("*.json")):
             try:
-                if path.stat().st_size > MAX_FILE_BYTES:
-                    raise ValueError("it is too large")
+                if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
+                    raise ValueError("it is not a file, or it is too large")
                 found.append(AgentRunFile.parse(json.loads(path.read_bytes())))
             except (OSError, ValueError, TypeError, RecursionError):
                 lost.append(path.name)
@@ -109,18 +115,44 @@ class AgentRunFolder:
     def search_steps(self) -> frozenset[SearchStep]:
         """How far the files say that documents came. Texts of results and opened documents are not in all files."""
         kinds = {_kind(step) for each in self.files for step in each.steps}
-        opens = "open" in kinds or any("get_document" in each.tool_calls for each in self.files)
         shows = any(_documents(step) for each in self.files for step in each.steps if _kind(step) == "search")
-        further: dict[SearchStep, bool] = {"shown": shows, "opened": opens}
-        return frozenset(("returned", "cited", *(step for step, known in further.items() if known)))
+        # What an answer cites is looked up among the documents that were returned.
+        returns = shows or any(each.retrieved for each in self.files)
+        known: dict[SearchStep, bool] = {
+            "returned": returns,
+            "shown": shows,
+            "opened": "open" in kinds,
+            "cited": returns,
+        }
+        return frozenset(step for step, is_known in known.items() if is_known)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _kind(step: Mapping[str, Any]) -> str:
-    return "open" if step.get("tool_name") == "get_document" else "search"
+def _kind(step: Mapping[str, Any]) -> Literal["open", "search", "other"]:
+    """Return what a tool call does, by the name of the tool or by its result."""
+    name = step.get("tool_name")
+    if name == "get_document":
+        return "open"
+    return "search" if _is_search(str(name)) or _documents(step) else "other"
+
+
+def _is_search(name: str) -> bool:
+    return "search" in name.casefold() or "retriev" in name.casefold()
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _count(value: Any) -> int:
+    """Return a count. Raises ValueError if no agent can have come to it."""
+    number = int(value)
+    if not 0 <= number <= MAX_COUNT:
+        raise ValueError("it has an impossible count")
+    return number
 
 
 def _arguments(step: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -140,13 +172,14 @@ def _documents(step: Mapping[str, Any]) -> list[str]:
     """Return the documents in the result of a search."""
     value = _json(step.get("output"))
     rows = value if isinstance(value, list) else []
-    return [to_unicode(str(row["docid"])) for row in rows if isinstance(row, dict) and row.get("docid") is not None]
+    return [to_unicode(str(row["docid"])) for row in rows if isinstance(row, dict) and _is_id(row.get("docid"))]
 
 
 def trace_of_file(file: AgentRunFile | None, steps: Collection[SearchStep], corpus: Corpus) -> dict[str, Any]:
     """Return the trace of a conversation. Without a file the question was not answered."""
     if file is None:
-        return _trace([], "", {"kind": "empty", "message": "there is no file for this question"}, {})
+        missing = {"kind": "empty", "message": "there is no file for this question"}
+        return _trace([], "", missing, {step: [] for step in steps})
     turns = [_turn(step, corpus) for step in file.steps]
     listed = dict.fromkeys(hit["id"] for turn in turns for hit in turn["documents"] or ())
     if rest := [document for document in dict.fromkeys(file.retrieved) if document not in listed]:
@@ -163,7 +196,7 @@ def trace_of_file(file: AgentRunFile | None, steps: Collection[SearchStep], corp
     trace = _trace(turns, text if file.is_completed else "", failure, {s: d for s, d in came.items() if s in steps})
     trace["total"] |= {
         "turns": len(file.steps) + 1,
-        "searches": file.searches or len([turn for turn in turns if turn["documents"] is not None]),
+        "searches": file.searches,
         "prompt_tokens": file.prompt_tokens,
         "completion_tokens": file.completion_tokens,
     }
@@ -195,6 +228,8 @@ def _turn(step: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
         document = to_unicode(str(arguments.get("docid", "")))
         known = [document] if document and corpus.rows([document])[0] >= 0 else []
         return {**turn, "shown": known, "opened": known}
+    if _kind(step) == "other":
+        return turn
     found = _documents(step)
     query = next((str(arguments[name]) for name in ("query", "user_query", "q") if name in arguments), "")
     return {**turn, "query": to_unicode(query), "documents": _hits(found), "shown": found}

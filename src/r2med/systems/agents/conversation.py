@@ -79,6 +79,8 @@ class AgentTurn:
 
     text: str
     query: str = ""
+    wanted: int = 0
+    """Number of documents that the model asked for, where it may say. It is not in the trace."""
     documents: tuple[Hit, ...] | None = None
     """The search results; None if nothing was searched."""
     information: str = ""
@@ -272,6 +274,7 @@ def _confidence(end: State) -> float | None:
 def _turn(turn: AgentTurn, texts: bool) -> dict[str, Any]:
     documents = None if turn.documents is None else [_document(hit, texts) for hit in turn.documents]
     facts = asdict(turn)
+    del facts["wanted"]
     optional = {name: value for name in ("shown", "opened", "status", "further") if (value := facts.pop(name))}
     optional |= {name: list(optional[name]) for name in ("shown", "opened") if name in optional}
     return {**facts, "documents": documents, **optional}

@@ -191,7 +191,7 @@ class ToolRules:
                 conversation = self._answered(conversation, bad.status, str(bad), notice=str(bad))
                 continue
             if isinstance(outcome, AwaitSearch):
-                return conversation.with_last_turn(query=outcome.query).waiting_for(outcome)
+                return conversation.with_last_turn(query=outcome.query, wanted=outcome.k).waiting_for(outcome)
             if isinstance(outcome, Chosen | Answered):
                 return self._finished(conversation, outcome)
             opened = self._opened(conversation, call)
@@ -227,7 +227,8 @@ class ToolRules:
         if name != "search":
             assert_never(name)
         query, count = search_of(arguments, self.topk)
-        if query.casefold() in {turn.query.casefold() for turn in conversation.turns if turn.documents is not None}:
+        done = [turn for turn in conversation.turns if turn.documents is not None]
+        if count <= max((turn.wanted for turn in done if turn.query.casefold() == query.casefold()), default=0):
             raise BadCall("repeated", REPEATED)
         if conversation.searches >= self.searches:
             enough = self.wording.searched_enough

@@ -182,12 +182,15 @@ def label(text: str) -> str:
 
 
 def confidence_of(value: object) -> float | None:
-    """Return a confidence between 0 and 1; None if it cannot be read. Models write 80, "80 %" and 0.8."""
+    """Return a confidence between 0 and 1; None if it cannot be read. Models write 80, "80 %", 0.8 and 1.0.
+
+    A number up to 1 that has a decimal point is a share. 1 is one percent.
+    """
     number = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*(%?)\s*", str(value)) if not isinstance(value, bool) else None
     if number is None:
         return None
     stated = float(number[1])
-    return stated if 0 < stated < 1 and not number[2] else min(stated, 100.0) / 100
+    return stated if stated <= 1 and "." in number[1] and not number[2] else min(stated, 100.0) / 100
 
 
 _CITED = re.compile(r"([\[【])\s*(d\d{1,4}(?:\s*[-–,;]\s*d?\d{1,4})*)\s*([\]】])", re.IGNORECASE)
