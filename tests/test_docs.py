@@ -67,7 +67,6 @@ def test_every_command_of_the_docs_exists_and_names_systems_that_can_be_built(pa
         expand=given["expand"] or [],
         rerank=given["rerank"] or [],
         llms=given["llms"] or [],
-        samples=given["samples"],
         suite=given["suite"],
         setup=setup,
     )

@@ -75,7 +75,7 @@ def test_a_dataset_that_gets_no_texts_is_told_with_the_reason_and_keeps_those_it
 def test_fewer_texts_do_not_replace_more_unless_told_to(chat_server, tmp_path, r2med):
     asked = (*HYDE, "--base-url", chat_server.address, *BIOLOGY)
     file = tmp_path / "generations" / TEXTS
-    assert r2med(*asked, "--samples", "2").returncode == 0
+    assert r2med(asked[0], "hyde(samples=2)", *asked[2:]).returncode == 0
     done = r2med(*asked)
     assert done.returncode == 1
     some_states(done.messages, "16 texts", 8)
@@ -160,11 +160,9 @@ def test_expansions_with_settings_run_from_their_flag(r2med):
     [
         (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--plan"], "did you mean gpt4"),
         (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--plan"], "it has author"),
-        (["run", "hyde(gpt4) → bm25", "--samples", "2"], "'hyde(LLM, samples=2) → bm25'"),
-        (["run", "bm25", "--samples", "2"], "--samples needs --expand"),
         (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], "asks no LLM"),
         (
-            ["run", "bm25", "--expand", "hyde", "--llm", "author", "--samples", "2"],
+            ["run", "bm25", "--expand", "hyde(samples=2)", "--llm", "author"],
             "recorded texts are searched unchanged",
         ),
         (["run", "bm25(k1=1, k1=2)", *BIOLOGY], "bm25(k1=1, k1=2): k1 is given twice"),
@@ -172,7 +170,7 @@ def test_expansions_with_settings_run_from_their_flag(r2med):
         (["generate", "hyd", "--llm", "gpt4"], "did you mean hyde"),
         (["generate", "hyde(gpt4)", "--llm", "o3-mini"], "are two LLMs"),
         (["generate", "hyde"], "hyde names no LLM: write 'hyde(o3-mini)'"),
-        (["generate", "hyde(rounds=1)", "--llm", "gpt4", "--rounds", "2"], "rounds is given twice"),
+        (["generate", "hyde(rounds=1, rounds=2)", "--llm", "gpt4"], "rounds is given twice"),
         (["generate", "hyde", "--llm", "author"], "no LLM 'author'"),
         (["generate", "hyde", "--llm", "gpt4,o3-mini"], "only one LLM writes at a time"),
         (["generate", "hyde(query=keep)", "--llm", "gpt4"], "query is a setting of the search"),

@@ -23,7 +23,7 @@ def test_a_server_whose_data_were_changed_or_cleared_says_so(how: str, store: St
     folder = r2med_folder(tmp_path / "ward")
     served, systems = open_served(load(folder, store), ["bm25"], "", Runtime(store=store), store)
     app = create_app(served, systems=systems)
-    tools = SearchTools(served, systems, Limits(), AnswerPool(1), 5.0)
+    tools = SearchTools(served, systems, Limits(), AnswerPool(1))
     calls = [
         {"url": "/retrieve", "json": {"queries": ["iron"]}},
         {"url": "/search", "json": {"question": "iron"}},

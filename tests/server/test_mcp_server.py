@@ -60,7 +60,7 @@ def opened(tmp_path_factory):
 def app(opened):
     served, systems = opened
     app = create_app(served, Limits(topk=40), systems=systems)
-    add_mcp(app, served, systems, 60.0)
+    add_mcp(app, served, systems)
     return app
 
 
@@ -158,7 +158,7 @@ def test_a_failed_stage_is_reported_beside_the_documents(chat_server, marked_key
     dataset = Dataset("small", (), Corpus.of(LIVE_DOCUMENTS), Qrels({}))
     served, systems = open_served(dataset, [HYDE], "", runtime, store)
     app = create_app(served, systems=systems)
-    add_mcp(app, served, systems, 60.0)
+    add_mcp(app, served, systems)
     chat_server.script = [refuse(500), answer("bowel")]
     _, failed, right = calls(app, ("search", {"question": "iron"}), ("search", {"question": "iron?"}))
     assert "500" in failed.structured_content["problem"] and failed.structured_content["documents"][0]["id"] == "iron"
@@ -179,7 +179,7 @@ def test_strangers_and_large_requests_are_refused_before_a_tool_is_called(app):
 def test_with_a_token_only_clients_that_send_it_are_answered(opened):
     served, systems = opened
     guarded = create_app(served, token="secret", systems=systems)
-    add_mcp(guarded, served, systems, 60.0)
+    add_mcp(guarded, served, systems)
     assert len(calls(guarded, Authorization="Bearer secret")[0].tools) == 2
     assert request(guarded, url="/mcp", json=INITIALIZE).status_code == 401
     with pytest.raises(BaseExceptionGroup):

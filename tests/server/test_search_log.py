@@ -27,9 +27,9 @@ def place(tmp_path, monkeypatch):
 
 def served_app(place, log_searches):
     runtime = Runtime(store=Store(place / "home"))
-    served, systems, _ = _opened(str(place / "set"), ["bm25"], "", 60.0, runtime, log_searches)
+    served, systems, _ = _opened(str(place / "set"), ["bm25"], "", runtime, log_searches)
     app = create_app(served, systems=systems)
-    add_mcp(app, served, systems, 60.0)
+    add_mcp(app, served, systems)
     return app
 
 

@@ -114,7 +114,7 @@ def test_an_llm_that_cannot_be_asked_at_all_is_one_line(app, chat_server):
 
 
 def test_an_answer_that_takes_too_long_is_given_up_and_frees_its_thread(chat_server, marked_keys, tmp_path):
-    settings = {"timeout": 0.5, "limits": Limits(answers=1)}
+    settings = {"limits": Limits(answers=1, answer_seconds=0.5)}
     app = app_of(HYDE, folder=tmp_path, base_url=chat_server.address, attempts=1, deadline=1, settings=settings)
     chat_server.otherwise = hang
     assert search(app, system=HYDE)["problem"] == "no answer within 0.5 seconds"

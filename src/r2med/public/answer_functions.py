@@ -82,7 +82,7 @@ def answer(
     out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"))] = "results",
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.WEIGHTS, *flags.ASKING, "engine", "recorded", "generations", *flags.TRACE),
+        SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", "engine", "recorded", "generations", *flags.TRACE),
     ] = None,
     **settings: Any,
 ) -> AnsweredSystems:
@@ -194,7 +194,15 @@ def analyse(
     setup: Annotated[
         Setup | Runtime | None,
         SetupFlags(
-            *flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget", *flags.TRACE
+            *flags.WEIGHTS,
+            "memory",
+            "llm",
+            "base_url",
+            "llm_backend",
+            "concurrency",
+            "ask_again",
+            "budget",
+            *flags.TRACE,
         ),
     ] = None,
     **settings: Any,
@@ -246,7 +254,7 @@ def reproduce(
         str | Path | None, Flag("File for expected and observed scores, such as docs/verified.json.", metavar="FILE")
     ] = None,
     setup: Annotated[
-        Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, "base_url", "generations", *flags.TRACE)
+        Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, "memory", "base_url", "generations", *flags.TRACE)
     ] = None,
     **settings: Any,
 ) -> list[Reproduction]:

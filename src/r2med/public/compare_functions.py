@@ -96,7 +96,7 @@ def compare(
     condition: Annotated[str | None, flags.ANSWER_CONDITION] = None,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
     resamples: Annotated[int, flags.RESAMPLES] = 10_000,
-    seed: Annotated[int, Flag("Seed of the random sign flips.", low=0)] = 0,
+    seed: Annotated[int, Flag("Seed of the random sign flips.", low=0, is_rare=True)] = 0,
     out: Annotated[
         str | Path | None,
         Flag(
@@ -112,6 +112,7 @@ def compare(
             OUTPUT,
             metavar="A B",
             kind=tuple[str, str],
+            is_rare=True,
         ),
     ] = None,
 ) -> Comparison:

@@ -28,7 +28,7 @@ def advise(
         str | Path | Dataset,
         Argument("A dataset or a folder with judged questions.", completion="datasets", kind=str),
     ],
-    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, *flags.TRACE)] = None,
+    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", *flags.TRACE)] = None,
     *,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
     models: Annotated[

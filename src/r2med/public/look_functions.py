@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from r2med.foundation.core.flags import LLMS, WHAT, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import WHAT, Argument, Flag, SetupFlags
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def search(
     k: Annotated[int, Flag("Documents returned for each query.", WHAT, ("-k", "--k"))] = 5,
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations", *flags.TRACE),
+        SetupFlags(*flags.SEARCHING, *flags.TRACE),
     ] = None,
     **settings: Any,
 ) -> SearchResult:
@@ -168,18 +168,7 @@ def serve(
     ] = None,
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(
-            *flags.WEIGHTS,
-            "depth",
-            "recorded",
-            "generations",
-            "llm",
-            "base_url",
-            "llm_backend",
-            "prompts",
-            "budget",
-            *flags.TRACE,
-        ),
+        SetupFlags(*flags.SEARCHING, *flags.TRACE),
     ] = None,
     *,
     retriever: Annotated[
@@ -194,6 +183,7 @@ def serve(
         Flag(
             "A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve.md.",
             metavar="FILE",
+            is_rare=True,
         ),
     ] = None,
     mcp: Annotated[
@@ -204,18 +194,17 @@ def serve(
             metavar="stdio|http",
         ),
     ] = None,
-    access_log: Annotated[bool, Flag("Print a line for each request.")] = False,
+    access_log: Annotated[bool, Flag("Print a line for each request.", is_rare=True)] = False,
     log_searches: Annotated[
         bool, Flag("Keep in the cache what each session searched and opened, to score its agent later.")
     ] = False,
-    timeout: Annotated[float | None, Flag("Seconds that the answer to one question may take.", LLMS)] = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search, POST /retrieve in the protocol of Search-R1, and MCP for assistants.
 
-    `systems` answer on the page and at /search, each within `timeout` seconds. `retriever` answers at /retrieve; by
-    default it is the retriever of the first system, or bm25. Port 0 picks a free port. `limits` is a TOML file. `ready`
-    gets one line with the address when the server accepts connections. By default, the line is printed.
+    `systems` answer on the page and at /search. `retriever` answers at /retrieve; by default it is the retriever of the
+    first system, or bm25. Port 0 picks a free port. `limits` is a TOML file. `ready` gets one line with the address
+    when the server accepts connections. By default, the line is printed.
 
     With `mcp`, assistants can search by the Model Context Protocol: "http" adds the address /mcp to the server, and
     "stdio" speaks on stdin and stdout instead of serving HTTP, until stdin ends.
@@ -227,7 +216,6 @@ def serve(
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
     """
     from r2med.foundation.core.one_or_many import several
-    from r2med.server.refusals import ANSWER_SECONDS
     from r2med.server.serving import serve_systems
 
     serve_systems(
@@ -238,7 +226,6 @@ def serve(
         host=host,
         port=port,
         limits=limits,
-        timeout=ANSWER_SECONDS if timeout is None else timeout,
         access_log=access_log,
         mcp=mcp or "",
         log_searches=log_searches,

@@ -48,7 +48,9 @@ def export_records(
         str | Path | None, Flag("The folder to write. Default: the name of the format.", names=("--out", "-o"))
     ] = None,
     results: Annotated[str | Path, flags.RESULTS] = "results",
-    header: Annotated[bool, Flag("Begin each run with its ir_metadata, which trec_eval 9 cannot read.")] = False,
+    header: Annotated[
+        bool, Flag("Begin each run with its ir_metadata, which trec_eval 9 cannot read.", is_rare=True)
+    ] = False,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
 ) -> list[Path]:
     """Write records in the format of another tool: trec_eval, MTEB, or BrowseComp-Plus for agents that answered.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from r2med.foundation.core.flags import LLMS, OUTPUT, WHAT, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import LLMS, OUTPUT, Argument, Flag, SetupFlags
 from r2med.foundation.core.spec import joined_words
 from r2med.public import shared_flags as flags
 from r2med.public.call_plan import PlannedCalls, planned
@@ -38,7 +38,6 @@ def run(
     expand: Annotated[str | Sequence[str] | None, flags.EXPANSIONS] = None,
     rerank: Annotated[object | Sequence[object] | None, flags.RERANKERS] = None,
     suite: Annotated[str | None, flags.SUITE] = None,
-    samples: Annotated[int, flags.SAMPLES] = 1,
     repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
@@ -71,6 +70,7 @@ def run(
         SetupFlags(
             *flags.WEIGHTS,
             *flags.ASKING,
+            "memory",
             "engine",
             "depth",
             "recorded",
@@ -115,7 +115,6 @@ def run(
             expand=several(expand),
             rerank=several(rerank),
             llms=several(llms),
-            samples=samples,
             suite=suite or "",
             lock=lock or "",
             repeats=repeats,
@@ -146,7 +145,6 @@ def lock(
     expand: Annotated[str | Sequence[str] | None, flags.EXPANSIONS] = None,
     rerank: Annotated[object | Sequence[object] | None, flags.RERANKERS] = None,
     suite: Annotated[str | None, flags.SUITE] = None,
-    samples: Annotated[int, flags.SAMPLES] = 1,
     repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
@@ -154,7 +152,7 @@ def lock(
     baseline: Annotated[str | None, flags.BASELINE] = None,
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.WEIGHTS, *flags.ASKING, "depth", "recorded", "generations", "candidates"),
+        SetupFlags(*flags.WEIGHTS, *flags.LLM_SETTINGS, "depth", "recorded", "generations", "candidates"),
     ] = None,
     **settings: Any,
 ) -> Lock:
@@ -188,7 +186,6 @@ def lock(
             expand=several(expand),
             rerank=several(rerank),
             llms=several(llms),
-            samples=samples,
             suite=suite or "",
             repeats=repeats,
             setup=runtime,
@@ -218,10 +215,8 @@ def generate(
     out: Annotated[
         str | Path, Flag("Folder for the folders DATASET/METHOD/LLM.", OUTPUT, ("--out", "-o"))
     ] = "generations",
-    samples: Annotated[int, flags.SAMPLES] = 1,
-    rounds: Annotated[int, Flag("Rounds of refinement.", WHAT)] = 0,
     overwrite: Annotated[bool, Flag("Replace files even if they have more texts than the new ones.", OUTPUT)] = False,
-    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, *flags.TRACE)] = None,
+    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", *flags.TRACE)] = None,
     **settings: Any,
 ) -> list[GeneratedTexts]:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM.
@@ -238,7 +233,7 @@ def generate(
     from r2med.foundation.store.writable import check_writable
 
     with running(setup, **settings) as runtime, notebook_progress():
-        plan = plan_generation(method, given_data(data) or ["demo"], llm or "", runtime, samples, rounds)
+        plan = plan_generation(method, given_data(data) or ["demo"], llm or "", runtime)
         planned(lambda: PlannedCalls(plan.previews(), runtime))
         check_writable(Path(out), Setting("generate", out=...))
         return plan.write(Path(out), overwrite, announcing(len(plan.datasets)))

@@ -109,7 +109,7 @@ def pack(
     ] = None,
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.WEIGHTS, "base_url", "llm_backend", "prompts", "recorded", "generations", "candidates"),
+        SetupFlags(*flags.WEIGHTS, *flags.LLM_SETTINGS, "recorded", "generations", "candidates"),
     ] = None,
     **settings: Any,
 ) -> PackManifest:

@@ -30,10 +30,14 @@ def dataset_words(given: Iterable[str]) -> list[str]:
     raise UserError("--data names no dataset: r2med list datasets shows all")
 
 
-WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "trust_remote_code", "offline")
+WEIGHTS = ("device", "dtype", "backend", "model_paths", "trust_remote_code", "offline")
 """Fields of Setup about models."""
-ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "ask_again")
-"""Fields of Setup about LLMs."""
+LLM_SETTINGS = ("base_url", "llm_backend", "prompts")
+"""Fields of Setup about LLMs that a result depends on."""
+ASKING = (*LLM_SETTINGS, "budget", "concurrency", "deadline", "ask_again")
+"""Fields of Setup about many questions to LLMs."""
+SEARCHING = (*WEIGHTS, "memory", *LLM_SETTINGS, "llm", "budget", "depth", "recorded", "generations")
+"""Fields of Setup about questions of a person to a system, one at a time."""
 TRACE = ("trace", "trace_content")
 """Fields of Setup about traces."""
 
@@ -69,7 +73,6 @@ REPEATS = Flag(f"{_REPEATS_HELP} Default: 1, or that of the lock.", WHAT, low=1,
 ASKED_REPEATS = Flag(
     "Number of times that every LLM is asked anew. Each time has its own records.", WHAT, low=1, high=1000
 )
-SAMPLES = Flag("Number of texts that the LLM writes for each query.", WHAT)
 LLM_NAMES = Flag(
     "The LLM of stages that need one. May be repeated.", LLMS, ("--llm",), metavar="NAME", completion="llms"
 )
@@ -106,7 +109,7 @@ ANSWERS = Flag("Use the records of `r2med answer`: each system with each reader,
 ANSWER_CONDITION = Flag(
     f"With --answers: what was read. {choices(CONDITIONS)}. Default: retrieved.", metavar="NAME", names=("--condition",)
 )
-RESAMPLES = Flag("Number of random sign flips and of bootstrap samples.", low=1)
+RESAMPLES = Flag("Number of random sign flips and of bootstrap samples.", low=1, is_rare=True)
 MAX_FAILURES = Flag(
     "Largest share of failed calls or queries, from 0 to 1. Other records are left out with a note.",
     low=0,

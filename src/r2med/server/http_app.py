@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from r2med.foundation.core.version import __version__
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import Limits
-from r2med.server.refusals import ANSWER_SECONDS, HTTPError, unavailable
+from r2med.server.refusals import HTTPError, unavailable
 from r2med.server.retrieve_protocol import RetrieveRequest, RetrieveResponse, read_request, write_response
 from r2med.server.search_protocol import (
     EXAMPLE,
@@ -76,12 +76,11 @@ def create_app(
     limits: Limits | None = None,
     token: str | None = None,
     systems: Sequence[LiveSystem] = (),
-    timeout: float = ANSWER_SECONDS,
 ) -> FastAPI:
     """Return the application that serves a corpus. Without a token, only programs of this machine can use it.
 
-    `systems` answer questions at POST /search and on the page, each within `timeout` seconds. The queue, the threads
-    and the limits are in `app.state`, so that the server can close them when it stops.
+    `systems` answer questions at POST /search and on the page. The queue, the threads and the limits are in
+    `app.state`, so that the server can close them when it stops.
     """
     limits = limits or Limits()
     queue = SearchQueue(served.search, limits.waiting, limits.batch)
@@ -118,7 +117,7 @@ def create_app(
         """Return the passages that a system finds for a question, the texts of its LLM, and the cost of each stage."""
         asked, system = read_question(await read_body(request, limits), systems, limits)
         served.data.check()
-        response = await unless_gone(request, answered(answers, system, asked.question, asked.k, timeout))
+        response = await unless_gone(request, answered(answers, system, asked.question, asked.k, limits.answer_seconds))
         served.note(asked.session, "search", asked.question, [passage.id for passage in response.passages])
         budget = system.system.runtime.budget
         response = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
@@ -133,7 +132,7 @@ def create_app(
             dataset=served.dataset,
             documents=len(served.corpus),
             version=__version__,
-            seconds=timeout,
+            seconds=limits.answer_seconds,
             systems=[SystemFacts(name=system.name, asks=bool(system.system.asking)) for system in systems],
             questions=[query.text for query in queries],
         )

@@ -34,6 +34,8 @@ class Limits(BaseModel):
     """Maximum number of queries of waiting requests that are searched together. 1 searches every request alone."""
     answers: Positive = 16
     """Maximum number of questions that POST /search answers at the same time. One more gets 503."""
+    answer_seconds: Annotated[float, Field(gt=0)] = 120
+    """Seconds that the answer to one question may take. Some LLMs think for a minute before they write."""
     seconds: Positive = 30
     """Seconds that a client has for each step: send the head of a request, send its body, read on in the answer."""
     connections: Positive = 1024

@@ -32,10 +32,10 @@ from r2med.server.served_corpus import ServedCorpus
 from r2med.systems.system.system import LiveSystem
 
 
-def add_mcp(app: FastAPI, served: ServedCorpus, systems: Sequence[LiveSystem], timeout: float) -> None:
+def add_mcp(app: FastAPI, served: ServedCorpus, systems: Sequence[LiveSystem]) -> None:
     """Add POST /mcp to an application of `create_app`. Its guard, limits and threads hold for /mcp too."""
     limits: Limits = app.state.limits
-    server = mcp_server(SearchTools(served, systems, limits, app.state.answers, timeout))
+    server = mcp_server(SearchTools(served, systems, limits, app.state.answers))
     app.router.routes.append(Route("/mcp", MCPEndpoint(server, limits), methods=["POST"]))
 
 
@@ -43,7 +43,6 @@ def serve_stdio(
     served: ServedCorpus,
     systems: Sequence[LiveSystem],
     limits: Limits,
-    timeout: float,
     leave: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer on stdin and stdout until stdin ends, or until SIGINT or SIGTERM. `leave` is called before a quick exit.
@@ -51,7 +50,7 @@ def serve_stdio(
     While it serves, everything that is printed goes to stderr.
     """
     pool = AnswerPool(limits.answers)
-    server = mcp_server(SearchTools(served, systems, limits, pool, timeout))
+    server = mcp_server(SearchTools(served, systems, limits, pool))
 
     def stop(number: int, frame: FrameType | None) -> None:
         end_now(leave)  # a thread waits for the next line of stdin and cannot be stopped

@@ -84,7 +84,6 @@ class SearchTools:
     systems: Sequence[LiveSystem]
     limits: Limits
     pool: AnswerPool
-    timeout: float
 
     def listed(self) -> list[Tool]:
         """Return the tools with their schemas."""
@@ -143,7 +142,7 @@ class SearchTools:
             names = [each.name for each in self.systems]
             guess = nearest(asked.system, names)
             raise HTTPError(422, f"system: there is no {asked.system[:200]!r}{guess}: use {' or '.join(names)}")
-        response = await answered(self.pool, system, asked.question, asked.k, self.timeout)
+        response = await answered(self.pool, system, asked.question, asked.k, self.limits.answer_seconds)
         if response.status == "failed":
             raise HTTPError(500, response.problem)
         excerpts = [_excerpt(passage) for passage in response.passages]

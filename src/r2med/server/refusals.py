@@ -1,11 +1,8 @@
-"""Errors for requests that are not served, and the time limit of an answer."""
+"""Errors for requests that are not served."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-ANSWER_SECONDS = 120.0
-"""Time limit of an answer in seconds. Some LLMs think for a minute before they write."""
 
 
 class HTTPError(Exception):

@@ -23,7 +23,6 @@ from r2med.foundation.engine.reporting import announcing, steps_ended
 from r2med.foundation.runtime.runtime import running
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
-from r2med.server.refusals import ANSWER_SECONDS
 
 if TYPE_CHECKING:
     from r2med.assessment.review.review_book import ReviewBook
@@ -63,7 +62,6 @@ def serve_systems(
     host: str = LOOPBACK,
     port: int = 8000,
     limits: str | Path | None = None,
-    timeout: float = ANSWER_SECONDS,
     access_log: bool = False,
     mcp: str = "",
     log_searches: bool = False,
@@ -87,21 +85,22 @@ def serve_systems(
     allowed = read_limits(Path(limits)) if limits is not None else Limits()
     token = os.environ.get(TOKEN, "").strip() or None
     with running(setup) as runtime:
+        patient = runtime.with_settings(deadline=allowed.answer_seconds)
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, log_searches)
+                served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
             say = ready or partial(print_line, file=sys.stderr)
             say(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             try:
-                serve_stdio(served, opened, allowed, timeout, leave)
+                serve_stdio(served, opened, allowed, leave)
             finally:
                 leave()
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, several(systems), retriever, timeout, runtime, log_searches)
-        app = create_app(served, allowed, token, opened, timeout)
+        served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
+        app = create_app(served, allowed, token, opened)
         if mcp:
-            add_mcp(app, served, opened, timeout)
+            add_mcp(app, served, opened)
         agents = f"agents: POST {listener.url}/retrieve" + (f" · MCP: {listener.url}/mcp" if mcp else "")
         line = f"{listener.url}/ searches with {_names(opened)} · {_about(served)} · {agents} · Ctrl-C stops"
         try:
@@ -114,7 +113,6 @@ def _opened(
     dataset: Dataset | str | Path,
     systems: Sequence[str],
     retriever: str,
-    timeout: float,
     runtime: Runtime,
     log_searches: bool,
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
@@ -122,11 +120,10 @@ def _opened(
     from r2med.server.served_corpus import open_served
 
     store = runtime.store.with_policy("live")
-    patient = runtime.with_settings(deadline=timeout)
     named = str(dataset) if isinstance(dataset, str | Path) else dataset.name
     announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
     loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
-    served, live = open_served(loaded, systems, retriever, patient, store)
+    served, live = open_served(loaded, systems, retriever, runtime, store)
     if log_searches:
         from r2med.systems.agents.session_log import SearchLog
 

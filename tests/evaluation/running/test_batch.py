@@ -174,7 +174,6 @@ def test_a_fresh_run_encodes_a_corpus_once_for_all_systems_and_uses_nothing_of_a
     [
         ({"systems": []}, "no system to run"),
         ({"systems": ["bm25"], "llms": ["gpt4"]}, r"run\(llms=\.\.\.\) needs a method"),
-        ({"systems": ["bm25"], "samples": 2}, r"run\(samples=\.\.\.\) needs run\(expand=\.\.\.\)"),
         ({"systems": ["bm25"], "expand": ["rm3"], "llms": ["gpt4"]}, "asks no LLM: leave one of the two out"),
         ({"systems": ["bm25"], "expand": ["hide"]}, "did you mean hyde"),
         ({"systems": ["bm25"], "expand": ["hyde"]}, r"run\(expand=\['hyde'\]\) needs an LLM"),

@@ -39,7 +39,7 @@ def test_a_trained_rewriter_needs_no_llm_and_lists_are_read_back_as_queries(
 
 def test_fewer_texts_do_not_replace_more(chat_server: Server, tmp_path: Path) -> None:
     settings = {"llm": "org/m", "out": tmp_path, "setup": r2med.Setup(base_url=chat_server.address)}
-    r2med.generate("hyde", "demo/Biology", samples=2, **settings)  # type: ignore[arg-type]
+    r2med.generate("hyde(samples=2)", "demo/Biology", **settings)  # type: ignore[arg-type]
     [made] = r2med.generate("hyde", "demo/Biology", **settings)  # type: ignore[arg-type]
     assert made.file is None
     assert "has 16 texts and there are 8 now" in made.problem

@@ -19,7 +19,7 @@ CPU = Setting("Setup", device="cpu")
     [
         (Setting("Setup", device="cpu", dtype=...), "Setup(device='cpu', dtype=...)"),
         (Setting("Setup", model_paths={"minilm": "DIR"}), "Setup(model_paths={'minilm': 'DIR'})"),
-        (Setting("run", expand=["hyde", "rm3"], samples=2), "run(expand=['hyde', 'rm3'], samples=2)"),
+        (Setting("run", expand=["hyde", "rm3"], k=2), "run(expand=['hyde', 'rm3'], k=2)"),
         (Command("run", "rm3 → bm25", data="demo"), "r2med.run('rm3 → bm25', data='demo')"),
         (Command("run", ["bm25", "rm3"], fresh=True), "r2med.run(['bm25', 'rm3'], fresh=True)"),
     ],

@@ -332,8 +332,8 @@ def test_a_card_that_cannot_be_used_is_refused(fields, says):
         MethodCard.model_validate({"name": "m", "summary": "x", **fields})
 
 
-def test_samples_of_a_trained_rewriter_can_be_given_beside_it_and_an_llm_cannot():
-    [calls] = cross_product(["bm25"], expand=["tongsearch-qr-3b"], samples=2)
+def test_samples_of_a_trained_rewriter_can_be_given_and_an_llm_cannot():
+    [calls] = cross_product(["bm25"], expand=["tongsearch-qr-3b(samples=2)"])
     assert printed_system(calls) == "tongsearch-qr-3b(samples=2) → bm25"
     with pytest.raises(UserError, match="has its LLM already"):
         cross_product(["bm25"], expand=["tongsearch-qr-3b"], llms=["gpt4"])

@@ -147,7 +147,6 @@ def plan_run(
     expand: Sequence[str] = (),
     rerank: Sequence[object] = (),
     llms: Sequence[str] = (),
-    samples: int = 1,
     suite: str = "",
     lock: Path | str = "",
     repeats: int | None = None,
@@ -179,7 +178,7 @@ def plan_run(
         runtime = runtime.with_settings(recorded=runtime.setup.recorded or chosen.recorded)
     if runtime.setup.candidates is not None:
         specs, rerankers = [*specs, *rerankers], []
-    calls = cross_product(specs, expand=expand, rerank=rerankers, llms=llms, samples=samples)
+    calls = cross_product(specs, expand=expand, rerank=rerankers, llms=llms)
     parsed = {system.name: system for system in [*made, *(System.parse(each, runtime) for each in calls)]}
     if not parsed:
         if runtime.setup.candidates is not None:

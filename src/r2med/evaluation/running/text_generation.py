@@ -104,16 +104,9 @@ class GenerationPlan:
         return GeneratedTexts(dataset.name, file, answered, queries, problem)
 
 
-def plan_generation(
-    method: str,
-    data: Sequence[str | Path | Dataset],
-    llm: str,
-    runtime: Runtime,
-    samples: int = 1,
-    rounds: int = 0,
-) -> GenerationPlan:
+def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str, runtime: Runtime) -> GenerationPlan:
     """Return the checked plan of `generate`. Raises UserError for a fault that would stop it later."""
-    call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
+    call = _call(method, llm)
     for name in call.arguments:
         resolve_llm(name, runtime.setup)
     declared = stages.stage(call, "expand")
@@ -128,8 +121,8 @@ def plan_generation(
     return GenerationPlan(call, expander, datasets, runtime)
 
 
-def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
-    """Return the expansion with its LLM. `given` are settings that were passed by keyword, each with its default."""
+def _call(method: str, llm: str) -> Call:
+    """Return the expansion with its LLM."""
     asking = [name for name in stages.known_names("expand") if stages.stage_class(name, "expand").needs == "llm"]
     call, *others = parse_stage(method)
     kind = stages.kind_of(call.name)
@@ -140,9 +133,8 @@ def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
     if len(call.arguments) > 1 or call.depth is not None:
         raise UserError(f"{call}: write the name of one LLM first, then settings as KEY=VALUE")
     named = call.arguments[0] if call.arguments else llm
-    passed = [(key, str(value)) for key, (value, default) in given.items() if value != default]
     if not named and "llm" in stages.stage_class(call.name, "expand").defaults(call.name):
-        return Call(call.name, (), (*passed, *call.settings))
+        return call
     if not named:
         raise UserError(f"{call} names no LLM: write '{call.name}(o3-mini)' (r2med list llms shows all)")
     if llm and named != llm:
@@ -151,7 +143,7 @@ def _call(method: str, llm: str, given: Mapping[str, tuple[int, int]]) -> Call:
         raise UserError(f"{call}: query is a setting of the search: give it to r2med run, which searches the texts")
     if len(llm_names([named])) > 1:
         raise UserError(f"{named} names several LLMs: only one LLM writes at a time")
-    return Call(call.name, (named,), (*passed, *call.settings))
+    return Call(call.name, (named,), call.settings)
 
 
 def _check_names(datasets: Sequence[Dataset]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Setting
-from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage, split, variants
+from r2med.foundation.core.spec import Call, Calls, bracketed, encoded, parse, parse_stage, split, variants
 from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system.presets import PRESETS
@@ -141,12 +141,11 @@ def cross_product(
     expand: Sequence[str] = (),
     rerank: Sequence[str] = (),
     llms: Sequence[str] = (),
-    samples: int = 1,
 ) -> list[Calls]:
     """Return every combination of expansion, system and reranker. Those that need an LLM appear once per LLM.
 
     Braces make several of each: `bge-reranker@{10,20}` is two rerankers.
-    Raises UserError if a given method, LLM or number of samples would have no effect.
+    Raises UserError if a given method or LLM would have no effect.
     """
     names = llm_names(llms)
     expand, rerank = ([each for text in texts for each in variants(text)] for texts in (expand, rerank))
@@ -162,11 +161,8 @@ def cross_product(
             raise UserError(
                 Setting("run", llms=...), " needs a method: ", Setting("run", expand=["hyde"]), ", query2doc or lamer"
             )
-        if samples != 1:
-            where = f"in the name of a system, write 'hyde(LLM, samples={samples}){ARROW}bm25'"
-            raise UserError(Setting("run", samples=...), " needs ", Setting("run", expand=...), f"; {where}")
         return chosen
-    expansions = _expansions(expand, names, samples, used)
+    expansions = _expansions(expand, names, used)
     return [((expansion,), *calls) for expansion in expansions for calls in chosen]
 
 
@@ -190,18 +186,16 @@ def _reranked(calls: Calls, rerankers: Sequence[str]) -> list[Calls]:
     return [(*calls, *parse(reranker)) for reranker in rerankers] or [calls]
 
 
-def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_used: bool) -> list[Call]:
+def _expansions(methods: Sequence[str], llms: Sequence[str], llms_used: bool) -> list[Call]:
     calls = [_expansion(part.strip()) for text in methods for part in split(text, ",", text)]
     asking = [call for call in calls if asks_llm(call)]
     typed = ", ".join(map(str, asking or calls))
-    if not asking and samples != 1:
-        raise UserError(Setting("run", samples=...), f" is for texts of an LLM, but {typed} asks no LLM: leave it out")
     if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
         why = "names or has its LLM already" if asking else "asks no LLM"
         raise UserError(
             Setting("run", llms=[llms[0]]), ": ", Setting("run", expand=[typed]), f" {why}: leave one of the two out"
         )
-    return list(itertools.chain.from_iterable(_filled(call, llms, samples) for call in calls))
+    return list(itertools.chain.from_iterable(_filled(call, llms) for call in calls))
 
 
 def _expansion(text: str) -> Call:
@@ -213,21 +207,12 @@ def _expansion(text: str) -> Call:
     return call
 
 
-def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
-    """Return the expansion once per LLM, with the number of samples as a setting."""
+def _filled(call: Call, llms: Sequence[str]) -> list[Call]:
+    """Return the expansion once per LLM."""
     if not asks_llm(call):
         return [call]
     if not llms and _lacks_llm(call):
         raise UserError(
             Setting("run", expand=[str(call)]), " needs an LLM: ", Setting("run", llms=["NAME"]), " (r2med list llms)"
         )
-    if samples != 1:
-        if "samples" in dict(call.settings):
-            raise UserError(
-                Setting("run", samples=samples),
-                " and ",
-                Setting("run", expand=[str(call)]),
-                " both set the number of samples: leave one of the two out",
-            )
-        call = replace(call, settings=(("samples", str(samples)), *call.settings))
     return [replace(call, arguments=(llm,)) for llm in llms] if _lacks_llm(call) else [call]
