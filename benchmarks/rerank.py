@@ -59,7 +59,7 @@ def ours(folder: Path, args: argparse.Namespace) -> Score:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.models.crossencoders.pair_scorer import open_scorer
     from r2med.models.crossencoders.reranker_cards import resolve_reranker
-    from r2med.systems.rerank.cross import PAIRS_PER_CHUNK
+    from r2med.systems.rerank.pair_scores import PAIRS_PER_CHUNK
 
     options = Runtime(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)
     scorer = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, options)

@@ -73,7 +73,7 @@ def test_a_table_with_a_closed_set_as_keys_has_a_row_for_every_word():
 
 def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kind_of_answer_a_form():
     from r2med.foundation.core.registry import registered
-    from r2med.foundation.runtime.stages import loaded_class
+    from r2med.foundation.runtime.stage_table import loaded_class
     from r2med.systems.rerank.llm_reranker import LLMRerankerStage
     from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, Answer
 

@@ -11,7 +11,7 @@ import pytest
 
 import r2med
 from r2med.foundation.core.registry import card_folders, registered
-from r2med.foundation.runtime.stages import KINDS, loaded_class
+from r2med.foundation.runtime.stage_table import KINDS, loaded_class
 from support.sources import source
 
 SOURCE = Path(r2med.__file__).parent

@@ -23,7 +23,7 @@ from r2med.cli.app import command
 from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.registry import registered
 from r2med.foundation.runtime.setup import printed_bytes
-from r2med.foundation.runtime.stages import KINDS
+from r2med.foundation.runtime.stage_table import KINDS
 from r2med.foundation.runtime.typed_notices import command_words
 from support.answer_records import answer_record, answered
 from support.synthetic_answers import write

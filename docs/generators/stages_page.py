@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from generators.markdown import NOTICE, code, prose, table
 from r2med.construction.step_table import KIND
 from r2med.foundation.core.registry import registered
-from r2med.foundation.runtime.stages import KINDS, Kind, stage_class
+from r2med.foundation.runtime.stage_table import KINDS, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.public.stage_help import FORMS, PURPOSE, stage_pages

@@ -12,7 +12,7 @@ import pytest
 import r2med
 from r2med import System
 from r2med.foundation.core import plugins
-from r2med.foundation.runtime import stages
+from r2med.foundation.runtime import stage_table
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.public.stage_settings import help_of
@@ -22,7 +22,8 @@ from support.fork_server import Command
 
 REVERSED = '''
 from r2med.systems.rerank.reranking import Reranked
-from r2med.foundation.runtime.stages import Bound, Stage, depth_field
+from r2med.foundation.runtime.stages import Bound
+from r2med.foundation.runtime.stages import Stage, depth_field
 from r2med.systems.rerank.reranking import reranked
 import numpy as np
 from pydantic import Field
@@ -65,7 +66,7 @@ def installed(folder: Path, name: str, entries: str, **modules: str) -> Path:
 @pytest.fixture
 def unplugged() -> Iterator[None]:
     """Look for installed plugins anew, before and after a test."""
-    found = (stages._plugged, plugins._installed, plugins._warn)
+    found = (stage_table._plugged, plugins._installed, plugins._warn)
     for kept in found:
         kept.cache_clear()
     yield

@@ -8,8 +8,9 @@ import r2med
 from data.test_hub_tables import ODD, bright, cure, online
 from r2med.data import load
 from r2med.data.dataset_cards import cards
-from r2med.evaluation.records.collection import StoredRecord, checked
+from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.local_datasets import local_datasets
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.store import Store
 from support.datasets import r2med_folder, write_jsonl
 from support.facts import error_states, some_states

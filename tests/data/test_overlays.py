@@ -101,10 +101,10 @@ def test_a_file_can_be_written_and_read(tmp_path: Path) -> None:
     ("content", "facts"),
     [
         ("", ["no labels"]),
-        ("{}", ["label", "dataset"]),
+        ("{}", ["overlay", "dataset"]),
         ('{"dataset":"d","query":"q","document":"x","grade":1}', ["judge", "reviewer"]),
         ('{"dataset":"d","query":"q","document":"x","grade":1e99,"judge":"j"}', ["grade"]),
-        ("\x00\xff", ["label"]),
+        ("\x00\xff", ["overlay"]),
     ],
 )
 def test_a_damaged_file_is_one_line(tmp_path: Path, content: str, facts: list[str]) -> None:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from r2med.cli.formats import NAMES
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.runtime import stages
+from r2med.foundation.runtime import stage_table
 from r2med.foundation.runtime.stages import Stage, argument, depth_field
 from r2med.public.named_things import shown
 from r2med.public.stage_help import PURPOSE, stage_names
@@ -36,7 +36,7 @@ def page(capsys: pytest.CaptureFixture[str], name: str) -> list[list[str]]:
 
 @pytest.fixture
 def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "_plugged", lambda: {"sorter": Sorter})
+    monkeypatch.setattr(stage_table, "_plugged", lambda: {"sorter": Sorter})
 
 
 def test_the_list_has_every_stage_with_its_kind_and_what_it_does(

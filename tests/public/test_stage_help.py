@@ -7,8 +7,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from r2med.foundation.runtime import stages
-from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field, known_names
+from r2med.foundation.runtime import stage_table
+from r2med.foundation.runtime.stage_table import known_names
+from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field
 from r2med.public.stage_help import PURPOSE, stage_names, stage_pages
 from r2med.public.stage_settings import StageSetting, help_of
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
@@ -31,7 +32,7 @@ class Sorter(Stage, kind="rerank", needs="llm"):
 
 
 def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "_plugged", lambda: {"small-sorter": Sorter})
+    monkeypatch.setattr(stage_table, "_plugged", lambda: {"small-sorter": Sorter})
     shown = {setting.name: setting for setting in help_of("small-sorter", "rerank")}
     assert list(shown) == ["llm", "size", "weight", "order", "shares", "depth"]
     assert shown["size"].default == "10"

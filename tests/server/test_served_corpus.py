@@ -10,7 +10,7 @@ from r2med.data import Corpus, Query, load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import retriever
+from r2med.foundation.runtime.stage_table import retriever
 from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
 from r2med.server.search_protocol import answer_of

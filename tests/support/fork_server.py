@@ -158,9 +158,9 @@ def _import_everything() -> None:
 def _installed_plugins() -> tuple[Any, ...]:
     """Return the two functions that look into every installed package, and keep what they saw."""
     from r2med.foundation.core import plugins
-    from r2med.foundation.runtime import stages
+    from r2med.foundation.runtime import stage_table
 
-    return plugins._installed, stages._plugged
+    return plugins._installed, stage_table._plugged
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.models.llm.llm_cards import LLMCard, Price

@@ -20,7 +20,7 @@ from r2med.analysis.overlap import judged_queries
 from r2med.analysis.query_causes import query_causes
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice
 from r2med.foundation.pages.cells import Column, Value, signed

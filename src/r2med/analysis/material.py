@@ -17,8 +17,9 @@ from r2med.data.given_data import GivenData, data_words, given_data, loaded
 from r2med.evaluation.comparison.comparison import MEASURE
 from r2med.evaluation.comparison.largest_group import largest_group, names_systems
 from r2med.evaluation.measure.significance import Values
-from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, collect, given_records
+from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command
 from r2med.foundation.core.one_or_many import several

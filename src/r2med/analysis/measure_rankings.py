@@ -13,7 +13,7 @@ from r2med.analysis.material import Material
 from r2med.analysis.rank_correlation import MIN_QUERIES, kendall_tau, orders, tau_ap, tau_interval
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means, sign_flips
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command
 from r2med.foundation.pages.cells import Column, Value

@@ -11,7 +11,7 @@ from r2med.analysis.estimates import correlation_interval
 from r2med.analysis.material import Material
 from r2med.assessment.audit.unjudged import over_datasets
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.records.collection import RecordCollection, StoredRecord
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.cards import parameter_count
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError

@@ -13,8 +13,8 @@ from r2med.assessment.audit.unjudged import over_datasets
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers, means
-from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command
 from r2med.foundation.pages.cells import Value

@@ -12,7 +12,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import joined_words, parse
 
 if TYPE_CHECKING:
-    from r2med.foundation.runtime.stages import Kind
+    from r2med.foundation.runtime.stage_table import Kind
 
 _JOINTS = re.compile(r"→\s*|->\s*|[+(,=\[]\s*")
 """Signs after which a name can start within one word, if a system is typed in quotes."""
@@ -35,7 +35,7 @@ def continued(typed: str) -> list[str]:
 
 def _next_names(before: str, joint: str) -> Iterable[str]:
     from r2med.foundation.core import plugins
-    from r2med.foundation.runtime.stages import known_names
+    from r2med.foundation.runtime.stage_table import known_names
 
     if joint in ("(", ",", "="):
         return plugins.files("llms", ".toml") if joint == "(" else ()
@@ -60,7 +60,7 @@ def _inside_brackets(text: str) -> str:
 
 def _kinds_before(text: str) -> tuple[Kind, ...]:
     """Return the kind of each stage before the last arrow; an unknown name counts as a retriever."""
-    from r2med.foundation.runtime.stages import kind_of
+    from r2med.foundation.runtime.stage_table import kind_of
 
     try:
         calls = parse(re.sub(r"(→|->)\s*$", "", text))
@@ -131,7 +131,7 @@ def datasets(incomplete: str) -> list[str]:
 
 
 def _named(kind: Kind, incomplete: str) -> list[str]:
-    from r2med.foundation.runtime.stages import known_names
+    from r2med.foundation.runtime.stage_table import known_names
 
     return _matching(known_names(kind), incomplete)
 

@@ -14,14 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from r2med.construction.build_plan import GUIDELINE, PLAN, BuildPlan
 from r2med.construction.cited_links import write_links
 from r2med.construction.diagnosis_groups import GROUPS_FACT, write_groups
 from r2med.construction.items import ITEMS, NOT_READ, Rejected, Stream, StreamItem
 from r2med.construction.repeated_items import REPEATED_ID, KnownItems
-from r2med.construction.step import Step, StepWork, Streams, damaged
+from r2med.construction.step import Step, StepWork, Streams, read_items
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
@@ -144,13 +142,7 @@ class BuildFolder:
 
     def rejected(self, number: int) -> Iterator[Rejected]:
         """Yield the items that a step left out."""
-        path = self.folder(number) / REJECTED_FILE
-        with path.open("rb") as lines:
-            for place, line in enumerate(lines, 1):
-                try:
-                    yield Rejected.model_validate_json(line)
-                except ValidationError:
-                    raise damaged(path, place) from None
+        return read_items(self.folder(number) / REJECTED_FILE, Rejected)
 
     def sample(self, number: int, count: int, seed: int = 0, rejected: bool = False) -> list[Shown]:
         """Return random items of a step, or items that it left out. Number 0 is the last step."""

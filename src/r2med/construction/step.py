@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from r2med.construction.items import (
     Candidate,
@@ -26,7 +26,17 @@ from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 
-AnyItem = TypeVar("AnyItem", bound=StreamItem)
+AnyItem = TypeVar("AnyItem", bound=BaseModel)
+
+
+def read_items(path: Path, kind: type[AnyItem]) -> Iterator[AnyItem]:
+    """Yield the items of a file that a step wrote. Raises UserError if a line is damaged."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield kind.model_validate_json(line)
+            except ValidationError:
+                raise damaged(path, number) from None
 
 
 @dataclass(frozen=True)
@@ -42,12 +52,7 @@ class Streams:
     def read(self, stream: Stream, kind: type[AnyItem]) -> Iterator[AnyItem]:
         """Yield the items of a stream. Yields nothing if no earlier step wrote to it."""
         for path in self.files.get(stream, ()):
-            with path.open("rb") as lines:
-                for number, line in enumerate(lines, 1):
-                    try:
-                        yield kind.model_validate_json(line)
-                    except ValidationError:
-                        raise damaged(path, number) from None
+            yield from read_items(path, kind)
 
     def questions(self) -> Iterator[SourceQuestion]:
         """Yield the items of the stream of questions."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from r2med.foundation.core.errors import unknown
 from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import Call
-from r2med.foundation.runtime.stages import Stage, loaded_class, plugged
+from r2med.foundation.runtime.stage_table import loaded_class, plugged
+from r2med.foundation.runtime.stages import Stage
 
 KIND = "build"
 

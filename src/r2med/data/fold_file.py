@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.data.dataset import Query
-from r2med.foundation.core.errors import UserError, explained
-from r2med.foundation.store.files import json_line, refuse_device, text_digest, write_atomically
+from r2med.data.model_lines import model_lines
+from r2med.foundation.core.errors import UserError
+from r2med.foundation.store.files import json_line, text_digest, write_atomically
 
 FOLDS_NAME = "folds.jsonl"
 """Name of the file in the folder of a training set, and in that of the trained models."""
@@ -58,19 +59,8 @@ class Folds:
     def read(cls, path: Path | str) -> Folds:
         """Read a file. Raises UserError if it is missing, if a line is not one of folds, or if a query has two."""
         file = Path(path)
-        refuse_device(file)
-        try:
-            lines = file.read_bytes().splitlines()
-        except OSError as error:
-            raise UserError(
-                f"{file}: the file of folds cannot be read ({error.strerror}): r2med data training --folds writes it"
-            ) from None
         found: dict[str, QueryFold] = {}
-        for number, line in enumerate(lines, 1):
-            try:
-                row = QueryFold.model_validate_json(line)
-            except ValidationError as error:
-                raise UserError(f"{file}:{number}: not a line of folds: {explained(error)}") from None
+        for number, row in model_lines(file, QueryFold, "file of folds", "r2med data training --folds writes it"):
             if row.query in found:
                 both = f"{found[row.query].fold} and {row.fold}"
                 raise UserError(f"{file}:{number}: query {row.query!r} is in the folds {both}: each query has one fold")

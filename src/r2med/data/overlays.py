@@ -14,14 +14,15 @@ from pathlib import Path
 from statistics import median_low
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
 from r2med.data.deciding import decided
+from r2med.data.model_lines import model_lines
 from r2med.data.source_rows import HIGHEST_GRADE
-from r2med.foundation.core.errors import UserError, explained
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.one_or_many import several
-from r2med.foundation.store.files import digest, json_line, refuse_device, write_atomically
+from r2med.foundation.store.files import digest, json_line, write_atomically
 from r2med.foundation.text.plurals import counted
 
 log = logging.getLogger("r2med")
@@ -99,19 +100,8 @@ class Overlay:
         demo/mimics.jsonl is the overlay of the bundled demo, unless there is such a file.
         """
         file = _bundled(Path(path))
-        refuse_device(file)
-        try:
-            lines = file.read_bytes().splitlines()
-        except OSError as error:
-            raise UserError(
-                f"{file}: this overlay cannot be read ({error.strerror}): r2med list overlays lists yours"
-            ) from None
         labels = []
-        for number, line in enumerate(lines, 1):
-            try:
-                label = OverlayLabel.model_validate_json(line)
-            except ValidationError as error:
-                raise UserError(f"{file}:{number}: not a label of an overlay: {explained(error)}") from None
+        for number, label in model_lines(file, OverlayLabel, "overlay", "r2med list overlays lists yours"):
             if bool(label.judge) == bool(label.reviewer):
                 raise UserError(f"{file}:{number}: a label is given by a judge or by a reviewer: name one of them")
             labels.append(label)

@@ -10,7 +10,8 @@ from r2med.foundation.core.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Section
-    from r2med.foundation.runtime.stages import Kind, Stage
+    from r2med.foundation.runtime.stage_table import Kind
+    from r2med.foundation.runtime.stages import Stage
     from r2med.public.stage_settings import StageSetting
 
 FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
@@ -73,9 +74,9 @@ _NO_DEFAULT = {True: "(needed)", False: ""}
 def stage_names(kind: str) -> list[str]:
     """Return the names of all stages of a kind, or of all steps of builds."""
     from r2med.construction import step_table
-    from r2med.foundation.runtime import stages
+    from r2med.foundation.runtime import stage_table
 
-    return step_table.step_names() if kind == step_table.KIND else stages.known_names(cast("Kind", kind))
+    return step_table.step_names() if kind == step_table.KIND else stage_table.known_names(cast("Kind", kind))
 
 
 def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
@@ -90,9 +91,9 @@ def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
 
 def _declared(name: str, kind: str) -> type[Stage]:
     from r2med.construction import step_table
-    from r2med.foundation.runtime import stages
+    from r2med.foundation.runtime import stage_table
 
-    return step_table.step_class(name) if kind == step_table.KIND else stages.stage_class(name, cast("Kind", kind))
+    return step_table.step_class(name) if kind == step_table.KIND else stage_table.stage_class(name, cast("Kind", kind))
 
 
 def _is_stage(name: str, kind: str) -> bool:

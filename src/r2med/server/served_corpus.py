@@ -95,8 +95,9 @@ class ServedCorpus:
         from r2med.foundation.core.activities import DocumentsRanked, happened
         from r2med.foundation.engine.tracing import tracing
         from r2med.systems.agents.sources import hits_of
-        from r2med.systems.retrieve.retriever import SearchQuery, search_with
+        from r2med.systems.retrieve.retriever import SearchQuery
         from r2med.systems.retrieve.search_activity import listed_run, ranking
+        from r2med.systems.retrieve.stored_search import search_with
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
         with tracing(self.trace), ranking(self.retriever, asked):
@@ -111,7 +112,7 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
     Raises UserError if the spec is not a single retriever.
     """
     from r2med.foundation.runtime.stages import Stage, bound
-    from r2med.systems.retrieve.retriever import live_searcher
+    from r2med.systems.retrieve.stored_search import live_searcher
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec, runtime)
     searcher = live_searcher(bound(stage, runtime), dataset, store.with_policy("live"))
@@ -152,7 +153,8 @@ def without_llm(retriever: Stage) -> Stage:
 def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     """Return the stage of a spec. Raises UserError if the spec is not a single retriever without an LLM."""
     from r2med.foundation.core.spec import parse
-    from r2med.foundation.runtime.stages import known_names, retriever, with_nested
+    from r2med.foundation.runtime.stage_table import known_names, retriever
+    from r2med.foundation.runtime.stages import with_nested
     from r2med.systems.system.system_specs import completed_call
 
     stages = parse(spec)

@@ -20,8 +20,9 @@ from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Qrels, Query
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import OverlayLabel
-from r2med.evaluation.records.collection import RecordCollection, collect
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.relabelled import relabelled
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime

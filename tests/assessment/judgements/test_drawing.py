@@ -13,8 +13,9 @@ from r2med import Dataset, run
 from r2med.assessment.judgements.drawing import drawn_pairs, influence, random_queries
 from r2med.data.dataset import Query
 from r2med.data.overlays import Overlay, OverlayLabel
-from r2med.evaluation.records.collection import RecordCollection, collect
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.relabelled import relabelled
+from r2med.evaluation.records.stored_records import RecordCollection
 
 WORDS = "liver heart kidney lung spleen brain skin bone eye ear".split()
 

@@ -23,7 +23,8 @@ from r2med.evaluation.comparison.corrected_scores import (
     reviewed_queries,
     without_pool,
 )
-from r2med.evaluation.records.collection import RecordCollection, collect
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.stored_records import RecordCollection
 from support.commands import typed
 
 TOPICS = ["liver", "heart", "kidney", "lung"]

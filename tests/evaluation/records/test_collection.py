@@ -14,8 +14,9 @@ from r2med.data.benchmark_names import remember_fingerprint, source_of
 from r2med.data.runs import Run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.records import collection
-from r2med.evaluation.records.collection import StoredRecord, checked, collect
+from r2med.evaluation.records.collection import checked, collect
 from r2med.evaluation.records.record import OverlayFacts, QueryFacts, Record, StageFacts
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.cost import Cost

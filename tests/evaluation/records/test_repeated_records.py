@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from r2med.evaluation.comparison.comparison import comparison
-from r2med.evaluation.records.collection import StoredRecord, checked, collect, equal_repeats, missing_repeats
+from r2med.evaluation.records.collection import checked, collect
 from r2med.evaluation.records.record import Record, RunFacts
+from r2med.evaluation.records.stored_records import StoredRecord, equal_repeats, missing_repeats
 from r2med.foundation.core.errors import UserError
 from support.facts import some_states, states
 from support.records import collection, repeated, write_records

@@ -13,7 +13,8 @@ from r2med.data.runs.run import Run
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.measure import DEFAULT_MEASURES
 from r2med.evaluation.measure.measures import ASPECT_MEASURES
-from r2med.evaluation.records.collection import RecordCollection, collect
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.running.results import Results
 from r2med.evaluation.running.run_page import run_page
 from r2med.foundation.core.errors import UserError

@@ -22,7 +22,7 @@ from r2med.models.llm.call_plans import asking_seconds
 from r2med.models.llm.chat import ChatRequest, Message, RawAnswer, Sampling
 from r2med.models.llm.costs import plan_requests
 from r2med.models.llm.llm_cards import LLMCard
-from r2med.systems.rerank.cross import score_memo
+from r2med.systems.rerank.pair_scores import score_memo
 from support.chat_models import save_answer
 
 

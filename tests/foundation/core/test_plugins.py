@@ -9,7 +9,7 @@ import pytest
 import r2med
 from r2med import System
 from r2med.foundation.core import plugins
-from r2med.foundation.runtime import stages
+from r2med.foundation.runtime import stage_table
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support import chat_server, tiny_rerankers
@@ -67,10 +67,10 @@ def test_cards_and_prompts_alone_make_a_suite_that_runs(plugin: Path, tmp_path: 
 
 
 def test_cards_of_a_plugin_are_in_the_lists(plugin: Path) -> None:
-    assert "socratic" in stages.known_names("expand")
-    assert "mini" in stages.known_names("retrieve")
-    assert "tiny" in stages.known_names("rerank")
-    assert stages.stage_class("socratic", "expand").summary("socratic") == "Ask what the question is after."
+    assert "socratic" in stage_table.known_names("expand")
+    assert "mini" in stage_table.known_names("retrieve")
+    assert "tiny" in stage_table.known_names("rerank")
+    assert stage_table.stage_class("socratic", "expand").summary("socratic") == "Ask what the question is after."
     assert "wards" in r2med.data.names("wards")
 
 

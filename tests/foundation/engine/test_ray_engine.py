@@ -23,7 +23,7 @@ from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime, open_engine
 from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Encoder
-from r2med.systems.rerank import cross
+from r2med.systems.rerank import pair_scores
 from r2med.systems.retrieve.bm25 import index
 from r2med.systems.retrieve.dense import proposals
 from support.cluster_work import Squares, refused_look_up
@@ -101,7 +101,7 @@ def small(monkeypatch):
     """Use shards of few documents, so that a small corpus has many."""
     monkeypatch.setattr(Encoder, "shard_documents", 8)
     monkeypatch.setattr(index, "SEGMENT_DOCUMENTS", 16)
-    monkeypatch.setattr(cross, "PAIRS_PER_CHUNK", 100)
+    monkeypatch.setattr(pair_scores, "PAIRS_PER_CHUNK", 100)
     monkeypatch.setattr(proposals, "GROUP_SHARDS", 2)
     monkeypatch.setattr(proposals, "MIN_DOCUMENTS_PER_PROPOSAL", 0)
 

@@ -17,8 +17,8 @@ from r2med.data.nuggets_file import nuggets_of
 from r2med.data.runs.run import Run
 from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.answer_record import GivenAnswer
-from r2med.evaluation.records.collection import StoredRecord
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256

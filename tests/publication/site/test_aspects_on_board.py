@@ -10,7 +10,8 @@ import pytest
 from r2med import run
 from r2med.data import load
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.records.collection import RecordCollection, collect
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.publication.site import make_board
 from r2med.publication.site.explorer import explorer_files
 from r2med.publication.site.leaderboard import site_value

@@ -13,7 +13,7 @@ import pytest
 
 import r2med.publication.site
 from r2med import submit
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.store import digest

@@ -193,7 +193,7 @@ import sys
 from r2med.data import load
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 
 store = Store(sys.argv[2])

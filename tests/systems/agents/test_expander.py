@@ -6,7 +6,7 @@ from r2med import UserError, load
 from r2med.data import Query
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.agents.expander import AgentExpander
 from r2med.systems.agents.sources import LocalSearch

@@ -13,12 +13,13 @@ from r2med.data import Query
 from r2med.evaluation.running.text_generation import plan_generation
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import kind_of, stage
+from r2med.foundation.runtime.stage_table import kind_of, stage
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.systems.agents.tool_rules import CONTINUE, LAST_TURN, NO_ROOM
 from r2med.systems.agents.tools import STOP_TAGS, tagged_call
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
-from r2med.systems.retrieve.retriever import SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.stored_search import cached_search
 from support.agents import CARD, agent, calling, dataset, ranked, ranking_agent, said, scripted
 from support.by_day import some_by_day
 from support.scripted_chat import ScriptedChat

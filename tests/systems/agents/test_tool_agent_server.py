@@ -14,9 +14,9 @@ import pytest
 
 from r2med import System, UserError, evaluate
 from r2med.data import Query, load
-from r2med.evaluation.records.collection import StoredRecord
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import Price
 from support import chat_server as api

@@ -6,7 +6,7 @@ from r2med import System, UserError, load
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import retriever, stage
+from r2med.foundation.runtime.stage_table import retriever, stage
 from r2med.foundation.store import default_store
 from r2med.systems.agents.expander import AgentExpander
 from r2med.systems.expand.llm_expander import LLMExpander

@@ -14,7 +14,8 @@ from r2med.systems.expand.expansion import Expander
 from r2med.systems.expand.feedback import RM3, Rocchio
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.fusion import Fusion
-from r2med.systems.retrieve.retriever import SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.stored_search import cached_search
 
 CHANCE = random.Random(7)
 WORDS = [f"w{CHANCE.choice('abcdefg')}{number}x" for number in range(60)] + ["naïve", "α", "x"]

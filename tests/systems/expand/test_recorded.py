@@ -9,7 +9,7 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store, default_store
 from r2med.models.llm.cleaning import VERSION
 from r2med.systems.expand.expansion import Expander, Expansion, check

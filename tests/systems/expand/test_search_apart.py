@@ -12,7 +12,7 @@ from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.foundation.core.spec import parse_stage, printed_system
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure, RawAnswer
 from r2med.models.llm.journal import answers_by_model
@@ -24,7 +24,8 @@ from r2med.systems.expand.recorded import Recorded
 from r2med.systems.expand.shown_passages import ShownPassages
 from r2med.systems.retrieve.apart import search_apart
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
-from r2med.systems.retrieve.retriever import SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.stored_search import cached_search
 from r2med.systems.system.system_specs import cross_product
 from support import chat_server as api
 from support.keys import KEY

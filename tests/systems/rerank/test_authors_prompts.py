@@ -11,7 +11,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.net import offline
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store, default_store
 from r2med.models.llm.chat import ChatRequest
 from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS, equal_words, find_authors, keep_prompt, prompt_name

@@ -8,7 +8,7 @@ import pytest
 from r2med.foundation.core.cards import read_cards
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.chat import ChatRequest, Failure, Generation
 from r2med.systems.rerank.llm_answers import read_order, read_scores
 from r2med.systems.rerank.llm_prompts import Question, RerankPrompts, open_prompts

@@ -7,7 +7,7 @@ import pytest
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest
 from r2med.systems.rerank.llm_reranker import LLMReranker

@@ -13,8 +13,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import known_names, stage
-from r2med.systems.rerank import cross
+from r2med.foundation.runtime.stage_table import known_names, stage
+from r2med.systems.rerank import pair_scores
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.forgotten_modules import forget_modules
 from support.processes import PATIENCE, started
@@ -65,7 +65,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "own_reranker.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "own_reranker", raising=False)  # each test has its own
-    monkeypatch.setattr(cross, "PAIRS_PER_CHUNK", 3)
+    monkeypatch.setattr(pair_scores, "PAIRS_PER_CHUNK", 3)
     return tmp_path
 
 
@@ -155,13 +155,13 @@ def test_a_stopped_run_continues_where_it_stopped(folder, store, monkeypatch):
 
 CHILD = """
 import os, sys
-from r2med.systems.rerank import cross
+from r2med.systems.rerank import pair_scores
 from r2med.foundation.store import Store
 folder, store, tests = sys.argv[1:]
 os.chdir(folder)
 sys.path += [tests, os.path.dirname(os.path.dirname(tests))]
 import test_cross
-cross.PAIRS_PER_CHUNK = 3
+pair_scores.PAIRS_PER_CHUNK = 3
 print(test_cross.order(test_cross.rerank(test_cross.dataset(), Store(store))))
 """
 

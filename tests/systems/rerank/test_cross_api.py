@@ -16,9 +16,9 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
-from r2med.systems.rerank import cross
+from r2med.systems.rerank import pair_scores
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.retriever import SearchQuery
 from support import rerank_server as api
@@ -88,7 +88,7 @@ def test_another_depth_sends_only_new_pairs_and_a_run_that_starts_over_sends_not
 def test_the_documents_of_a_query_are_not_divided_between_blocks(
     server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cross, "PAIRS_AT_ONCE", 30)
+    monkeypatch.setattr(pair_scores, "PAIRS_AT_ONCE", 30)
     rerank(server.address, Store(home), depth=20)
     assert [len(request.body["texts"]) for request in server.requests] == [20] * 12
 

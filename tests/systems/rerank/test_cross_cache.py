@@ -6,7 +6,7 @@ import pytest
 
 from r2med.foundation.store.files import text_digest
 from r2med.models.crossencoders.pair_scorer import ScoredPair
-from r2med.systems.rerank.cross import packed, pair_key, unpacked
+from r2med.systems.rerank.pair_scores import packed, pair_key, unpacked
 
 
 @pytest.mark.parametrize("scored", [ScoredPair(-3.25, 412, True, 0.125), ScoredPair(1e-7, 0, False, 0.0)])

@@ -11,7 +11,7 @@ from r2med.data.dataset_cards import cards
 from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.costs import prompt_tokens
 from r2med.models.llm.llm_cards import LLMCard

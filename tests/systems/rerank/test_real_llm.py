@@ -6,7 +6,7 @@ from r2med import load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.journaled import JournaledChat
 from r2med.models.llm.llama import LlamaBackend

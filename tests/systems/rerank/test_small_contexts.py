@@ -9,7 +9,7 @@ import pytest
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store.reads import noted_reads
 from r2med.systems.rerank.llm_reranker import LLMReranker
 from r2med.systems.retrieve.retriever import SearchQuery

@@ -12,7 +12,8 @@ from r2med.foundation.core.cost import Cost
 from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.apart import search_apart, searches_apart
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
-from r2med.systems.retrieve.retriever import Searched, SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.stored_search import cached_search
 from support.by_day import some_by_day
 from support.datasets import dataset_of
 from support.retrievers import ScriptedRetriever

@@ -12,7 +12,7 @@ from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import retriever
+from r2med.foundation.runtime.stage_table import retriever
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
 from r2med.foundation.store.holdings import holdings

@@ -8,11 +8,12 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import retriever
+from r2med.foundation.runtime.stage_table import retriever
 from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.fusion import FusedRetriever, Fusion
-from r2med.systems.retrieve.retriever import Searched, SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.stored_search import cached_search
 from support.datasets import dataset_of
 from support.retrievers import ScriptedRetriever
 

@@ -97,7 +97,7 @@ def test_documents_are_encoded_once(
         return encode(self, texts, role)
 
     monkeypatch.setattr(_LateEncoder, "encode_ragged", noted)
-    monkeypatch.setattr("r2med.systems.retrieve.retriever.VERSION", -1)  # the run itself is not read back
+    monkeypatch.setattr("r2med.systems.retrieve.stored_search.VERSION", -1)  # the run itself is not read back
     assert ranking(spec, data, store) == first
     assert "document" not in roles
 

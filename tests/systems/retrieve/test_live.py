@@ -3,7 +3,7 @@
 from r2med.data import Corpus, Query
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import retriever
+from r2med.foundation.runtime.stage_table import retriever
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.bm25.index import VOCABULARY_RATIO

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from r2med import System, UserError, evaluate, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stages import stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25
 

@@ -12,7 +12,8 @@ from r2med.data.dataset import Query
 from r2med.extend import Expansion, Reranked, Searched
 from r2med.foundation.core.cost import NOTHING
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.retriever import ForeignSearcher, SearchQuery, search_with
+from r2med.systems.retrieve.retriever import ForeignSearcher, SearchQuery
+from r2med.systems.retrieve.stored_search import search_with
 from r2med.systems.system.timed_stages import timed_expand, timed_rerank
 
 DATA = Dataset.of({"1": "gout"}, {"a": "gout", "b": "flu"}, {"1": {"a": 1}}, name="mine")

@@ -37,9 +37,10 @@ from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, JudgeFacts, answer_key
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, AnswerForm, Condition
-from r2med.evaluation.records.collection import StoredRecord, collect
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.repeats import repeat_setting
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.activities import Activity, Apart, belonging, doing

@@ -21,9 +21,9 @@ from r2med.assessment.rubrics.rubric import Rubric, find_rubric, highest_grade
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Aspect, Overlay, OverlayLabel
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.record import llms_of
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan

@@ -19,8 +19,8 @@ from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.measure import HEADLINE_MEASURE, score_run
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import EQUALITY_MARGIN, SystemPairs, means, pair_variances, welch
-from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.relabelled import relabelled
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.store import digest
 
 SAMPLE_QUERIES = 30

@@ -22,11 +22,12 @@ from r2med.evaluation.records.answer_collection import (
     AnswerViews,
     collect_answers,
 )
-from r2med.evaluation.records.collection import RecordCollection, collect
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.lock_file import Lock, locked_collection
 from r2med.evaluation.records.query_costs import query_cost
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.relabelled import recorded_datasets, relabelled
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import named_system

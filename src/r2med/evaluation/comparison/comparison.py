@@ -25,8 +25,8 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
 from r2med.evaluation.records.approximate_searches import approximate_searches
-from r2med.evaluation.records.collection import RecordCollection, equal_repeats, missing_repeats
 from r2med.evaluation.records.record import QueryFacts, Record
+from r2med.evaluation.records.stored_records import RecordCollection, equal_repeats, missing_repeats
 from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.unpacked_records import unpacked_records
 from r2med.evaluation.records.used_labels import AS_PUBLISHED, used_labels

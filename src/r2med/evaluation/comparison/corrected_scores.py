@@ -17,8 +17,8 @@ from r2med.evaluation.measure import HEADLINE_MEASURE, Measure
 from r2med.evaluation.measure.measures import heading
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers
-from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.relabelled import relabelled
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Page, Section, Table

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 from r2med.evaluation.comparison.one_group import homes_of, not_averaged, preference
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_names
 
 Group = tuple[frozenset[str], frozenset[str]]

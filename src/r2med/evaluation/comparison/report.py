@@ -21,8 +21,8 @@ from r2med.evaluation.comparison.cost_line import CostPoints, near_line
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
 from r2med.evaluation.measure.slices import UNKNOWN_LABEL
 from r2med.evaluation.records.answer_collection import AnswerCollection
-from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.query_costs import query_cost
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.installation import install_extra
 from r2med.foundation.core.notices import Setting

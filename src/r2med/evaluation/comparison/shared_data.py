@@ -10,7 +10,7 @@ from r2med.data.dataset_cards import groups
 from r2med.data.loading import name_of
 from r2med.evaluation.comparison.one_group import of_one_group
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Setting

@@ -12,7 +12,7 @@ from r2med.evaluation.measure.run_variance import RunSpread, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Values
 from r2med.evaluation.records.answer_collection import MAIN_MEASURE, UNDECIDED
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.pages.estimate import Estimate
 

@@ -12,9 +12,10 @@ from r2med.evaluation.measure.measures import ANSWER_FAMILIES, Measure
 from r2med.evaluation.records.answer_checks import answer_faults
 from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, GivenAnswer
 from r2med.evaluation.records.answer_words import CONDITIONS, Condition
-from r2med.evaluation.records.collection import MAX_FAILURES, RecordCollection, StoredRecord, checked, sound_records
+from r2med.evaluation.records.collection import MAX_FAILURES, checked, sound_records
 from r2med.evaluation.records.record import Record, StageFacts
 from r2med.evaluation.records.sealed_json import OtherFormatError
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Notice, Setting

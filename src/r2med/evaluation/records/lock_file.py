@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from r2med.evaluation.measure.measures import RECORDED_MEASURES
-from r2med.evaluation.records.collection import RecordCollection, StoredRecord, collect
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.sealed_json import strict_json
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import refuse_device, write_atomically

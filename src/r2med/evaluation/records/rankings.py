@@ -5,7 +5,7 @@ from __future__ import annotations
 from r2med.data.dataset import Dataset
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.measure.incomplete_labels import Lists
-from r2med.evaluation.records.collection import StoredRecord
+from r2med.evaluation.records.stored_records import StoredRecord
 
 DEPTH = 100
 """Number of ranks that are read. Lower ranks do not change a measure at 10, unless nearly all of a list is unjudged."""

@@ -11,9 +11,9 @@ from r2med.data.overlays import Overlay, add_labels
 from r2med.data.runs.trec import read_judged_run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
-from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, digest

@@ -14,8 +14,9 @@ from r2med.data.overlays import overlay_files
 from r2med.evaluation.comparison.comparison import Comparison, comparison
 from r2med.evaluation.measure.measures import AVERAGE, HEADLINE_MEASURE, Measure, group_means, recorded_measure
 from r2med.evaluation.records.approximate_searches import approximate_searches
-from r2med.evaluation.records.collection import StoredRecord, checked
+from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError, unknown

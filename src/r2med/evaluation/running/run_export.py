@@ -6,7 +6,8 @@ import gzip
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from r2med.evaluation.records.collection import MAX_FAILURES, StoredRecord, collect, given_records
+from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.evaluation import slug
 from r2med.evaluation.running.ir_metadata import read_header
 from r2med.foundation.core.errors import UserError

@@ -12,8 +12,9 @@ from r2med.data.given_data import GivenData, data_words, loaded
 from r2med.data.layouts import is_dataset
 from r2med.data.loading import name_of
 from r2med.data.runs.run import NO_DOCUMENT, Run
-from r2med.evaluation.records.collection import StoredRecord, collect
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError, nearest, unknown
 from r2med.foundation.core.notices import Command, Setting
 from r2med.foundation.runtime.runtime import Runtime, running

@@ -15,8 +15,9 @@ from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
 from r2med.foundation.core import plugins
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.runtime.stages import Bound, StageType, stage_class
-from r2med.foundation.runtime.stages import kind_of as stage_kind
+from r2med.foundation.runtime.stage_table import kind_of as stage_kind
+from r2med.foundation.runtime.stage_table import stage_class
+from r2med.foundation.runtime.stages import Bound, StageType
 from r2med.foundation.store import digest
 from r2med.models.llm.chat import ChatModel
 from r2med.models.llm.llm_cards import LLMCard, sampling_of

@@ -9,9 +9,10 @@ from statistics import fmean
 from typing import Any
 
 from r2med.data.dataset_cards import groups
-from r2med.evaluation.records.collection import MAX_FAILURES, StoredRecord, collect, given_records
+from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice, Setting

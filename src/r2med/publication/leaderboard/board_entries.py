@@ -9,8 +9,9 @@ from pathlib import Path
 
 from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.answer_record import AnswerRecord
-from r2med.evaluation.records.collection import MAX_FAILURES, StoredRecord, honestly_named, misfit, without_failed
+from r2med.evaluation.records.collection import MAX_FAILURES, honestly_named, misfit, without_failed
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import digest

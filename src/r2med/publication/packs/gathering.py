@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 from r2med.data import Dataset
 from r2med.data.given_data import GivenData, loaded
 from r2med.data.runs import write_run
-from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.record import Record, record_key
 from r2med.evaluation.records.repeats import repeat_setting
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime

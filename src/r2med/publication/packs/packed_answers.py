@@ -21,8 +21,8 @@ from r2med.data.nuggets_file import nuggets_of, read_nuggets
 from r2med.evaluation.records.answer_collection import answer_files, read_current
 from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, answer_key
 from r2med.evaluation.records.answer_words import READ_CONDITIONS, SEARCHED
-from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.text_files import NUGGETS_ENDING
 from r2med.evaluation.running.evaluation import run_path
 from r2med.foundation.core.errors import UserError

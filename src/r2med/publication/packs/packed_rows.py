@@ -17,7 +17,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.memo import MEMOS, memo_rows
 from r2med.models.llm.chat import SAVED_FAILURES, Failure
 from r2med.models.llm.journal import decoded_answer
-from r2med.systems.rerank.cross import unpacked
+from r2med.systems.rerank.pair_scores import unpacked
 
 
 @dataclass(frozen=True)

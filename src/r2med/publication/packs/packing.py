@@ -19,10 +19,11 @@ from r2med.data import Dataset
 from r2med.data.given_data import GivenData
 from r2med.data.loading import load_new
 from r2med.evaluation.records.answer_record import answers_path
-from r2med.evaluation.records.collection import RecordCollection, collect
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.repeats import repeat_fault
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.running.evaluation import generated_path, run_path, slug, traces_path
 from r2med.evaluation.running.ir_metadata import metadata_path
 from r2med.foundation.core.cost import Cost, total

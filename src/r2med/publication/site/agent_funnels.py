@@ -10,7 +10,7 @@ from r2med.assessment.answers.search_tables import calibration_of, estimate_of, 
 from r2med.evaluation.records.answer_collection import AnswerCollection
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import SEARCHED
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.search_steps import SEARCH_STEPS
 from r2med.foundation.pages.estimate import Estimate
 

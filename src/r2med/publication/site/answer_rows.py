@@ -21,7 +21,7 @@ from r2med.evaluation.records.answer_collection import (
 )
 from r2med.evaluation.records.answer_record import AnswerRecord, JudgeFacts
 from r2med.evaluation.records.answer_words import CONDITIONS, Condition
-from r2med.evaluation.records.collection import RecordCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.estimate import Estimate

@@ -17,8 +17,9 @@ from r2med.evaluation.records.answer_collection import (
     read_current,
 )
 from r2med.evaluation.records.answer_record import SUFFIX
-from r2med.evaluation.records.collection import RecordCollection, honestly_named
+from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.repeated_answers import mean_of_repeats
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.publication.leaderboard.board_entries import answers_content
 
 log = logging.getLogger("r2med")

@@ -10,8 +10,9 @@ from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, add_labels
 from r2med.evaluation.comparison.corrected_means import CorrectedMean
 from r2med.evaluation.comparison.corrected_scores import ReviewedScores, reviewed_scores
-from r2med.evaluation.records.collection import RecordCollection, checked, with_rankings
+from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.relabelled import relabelled
+from r2med.evaluation.records.stored_records import RecordCollection, with_rankings
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 

@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from r2med.data.dataset_cards import BENCHMARK, OWN_DATA, groups, home_group
-from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import AS_PUBLISHED, overlay_names, published_name, used_labels
 
 

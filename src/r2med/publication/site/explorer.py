@@ -17,9 +17,9 @@ from r2med.data import Dataset
 from r2med.data.runs.trec import WrittenRun
 from r2med.data.text_copies import as_written, find_copies
 from r2med.evaluation.records.answer_collection import StoredAnswers
-from r2med.evaluation.records.collection import RecordCollection, StoredRecord, with_rankings
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.search_language import recorded_language
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord, with_rankings
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.threads import map_threads
 from r2med.foundation.text.highlight import Words, around

@@ -27,9 +27,9 @@ from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
 from r2med.evaluation.measure.run_variance import run_spread
 from r2med.evaluation.records.approximate_searches import approximate_searches
-from r2med.evaluation.records.collection import RecordCollection, StoredRecord
 from r2med.evaluation.records.query_costs import QueryCost, query_cost
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.version import __version__

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from r2med.evaluation.records.collection import RecordCollection
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.reproduction import Figure, Reproduction, Verdict, outcome
 from r2med.publication.leaderboard.verified_scores import NOT_YET, VerifiedScores, main_figure

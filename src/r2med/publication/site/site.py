@@ -15,18 +15,10 @@ from r2med.data.given_data import GivenData, given_data
 from r2med.data.overlays import Overlay, given_overlays
 from r2med.evaluation.advice.advice import Advice
 from r2med.evaluation.records.answer_collection import AnswerCollection
-from r2med.evaluation.records.collection import (
-    MAX_FAILURES,
-    RecordCollection,
-    StoredRecord,
-    checked,
-    collect,
-    given_records,
-    record_files,
-    with_rankings,
-)
+from r2med.evaluation.records.collection import MAX_FAILURES, checked, collect, given_records, record_files
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord, with_rankings
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.notices import Setting
 from r2med.publication.leaderboard.board_entries import SubmittedRecords, read_entries

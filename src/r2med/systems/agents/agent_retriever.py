@@ -16,7 +16,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Retrieving, Stage, argument, bound, with_nested
+from r2med.foundation.runtime.stage_table import Retrieving
+from r2med.foundation.runtime.stages import Stage, argument, bound, with_nested
 from r2med.foundation.store import Store
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import Failure
@@ -34,15 +35,8 @@ from r2med.systems.expand.recorded import AUTHOR
 from r2med.systems.retrieve.added_worth import AddedWorth
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.candidates import Candidates
-from r2med.systems.retrieve.retriever import (
-    Retriever,
-    Search,
-    Searched,
-    Searcher,
-    SearchQuery,
-    SearchReport,
-    cached_search,
-)
+from r2med.systems.retrieve.retriever import Retriever, Search, Searched, Searcher, SearchQuery, SearchReport
+from r2med.systems.retrieve.stored_search import cached_search
 
 NOTHING_FOUND = Failure("empty", "the agent found no document")
 

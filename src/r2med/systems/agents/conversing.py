@@ -18,7 +18,8 @@ from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Retrieving, Stage, argument, bound, with_inner
+from r2med.foundation.runtime.stage_table import Retrieving
+from r2med.foundation.runtime.stages import Bound, Stage, argument, bound, with_inner
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (

@@ -15,8 +15,9 @@ from r2med.foundation.core.keys import key_of
 from r2med.foundation.store import Store, default_store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
-from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Search, SearchQuery, SearchReport, cached_search
+from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Search, SearchQuery, SearchReport
 from r2med.systems.retrieve.search_activity import listed_run, ranking
+from r2med.systems.retrieve.stored_search import cached_search
 
 Documents = tuple[Hit, ...] | Failure
 """The documents of one search, or the reason why there are none."""

@@ -20,7 +20,8 @@ from r2med.data import Dataset
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Retrieving, Stage
+from r2med.foundation.runtime.stage_table import Retrieving
+from r2med.foundation.runtime.stages import Bound, Stage
 from r2med.foundation.store import Store
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.search_languages import ENGLISH
@@ -28,7 +29,8 @@ from r2med.systems.expand.expansion import Expansion
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.bm25.index import open_index
 from r2med.systems.retrieve.bm25.searcher import BM25Retriever, all_bm25
-from r2med.systems.retrieve.retriever import SearchQuery, cached_search
+from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.stored_search import cached_search
 
 Weights = Mapping[str, float]
 

@@ -12,17 +12,9 @@ from r2med.foundation.core.activities import DocumentsRanked, happened
 from r2med.foundation.core.cost import Cost, added_latencies, total
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
-from r2med.systems.retrieve.retriever import (
-    NO_REPORT,
-    Retriever,
-    Search,
-    Searched,
-    Searcher,
-    SearchQuery,
-    cached_search,
-    indexed,
-)
+from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Search, Searched, Searcher, SearchQuery
 from r2med.systems.retrieve.search_activity import listed_run, ranking
+from r2med.systems.retrieve.stored_search import cached_search, indexed
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Fused, Numbers, Stage, Words, argument, bound
+from r2med.foundation.runtime.stage_table import Fused
+from r2med.foundation.runtime.stages import Bound, Numbers, Stage, Words, argument, bound
 from r2med.foundation.store import Store, digest
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
 from r2med.systems.retrieve.retriever import (
@@ -34,10 +35,8 @@ from r2med.systems.retrieve.retriever import (
     Searcher,
     SearchQuery,
     SearchReport,
-    cached_search,
-    indexed,
-    search_with,
 )
+from r2med.systems.retrieve.stored_search import cached_search, indexed, search_with
 
 Searching = Literal["expanded", "original", "generated", "both"]
 

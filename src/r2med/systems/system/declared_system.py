@@ -10,7 +10,7 @@ from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import ARROW, Call, Calls
-from r2med.foundation.runtime import stages
+from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.stages import Stage
 from r2med.systems.retrieve.candidates import Candidates
 
@@ -32,7 +32,7 @@ def declared(calls: Calls, spec: str, candidates: Path | None = None) -> Declare
     before = _expansion(rest, spec)
     retriever = _retriever(rest, spec, before, candidates)
     after = tuple(_reranker(stage, spec, retriever) for stage in rest)
-    expander = None if before is None else stages.stage(before, "expand")
+    expander = None if before is None else stage_table.stage(before, "expand")
     check_expansion(expander, retriever)
     return Declared(retriever, expander, after)
 
@@ -77,14 +77,14 @@ def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, ca
         )
     if calls and before is None and len(first) == 1:
         _check_known(first[0].name, spec)
-    return stages.retriever(first)
+    return stage_table.retriever(first)
 
 
 def _check_known(name: str, spec: str) -> None:
     """Raise UserError if the first stage is neither an expansion nor a retriever. The message suggests both kinds."""
-    if stages.kind_of(name) is None and not name.startswith(tuple(registered("retrieve").prefixes)):
-        expansions = stages.known_names("expand")
-        hint = nearest(name, (*expansions, *stages.known_names("retrieve")))
+    if stage_table.kind_of(name) is None and not name.startswith(tuple(registered("retrieve").prefixes)):
+        expansions = stage_table.known_names("expand")
+        hint = nearest(name, (*expansions, *stage_table.known_names("retrieve")))
         raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: r2med list stages shows all")
 
 
@@ -101,8 +101,8 @@ def _reranker(calls: Sequence[Call], spec: str, retriever: Stage) -> Stage:
     [call] = calls
     if _is(calls, "expand"):
         raise UserError(f"{call} in {spec!r} is an expansion: put it before the retriever")
-    return stages.stage(call, "rerank")
+    return stage_table.stage(call, "rerank")
 
 
-def _is(calls: Sequence[Call], kind: stages.Kind) -> bool:
-    return len(calls) == 1 and stages.kind_of(calls[0].name) == kind
+def _is(calls: Sequence[Call], kind: stage_table.Kind) -> bool:
+    return len(calls) == 1 and stage_table.kind_of(calls[0].name) == kind

@@ -20,7 +20,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
 from r2med.foundation.engine.tracing import tracing
-from r2med.foundation.runtime import stages
+from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage
@@ -29,7 +29,8 @@ from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, che
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
 from r2med.systems.retrieve.apart import search_apart, searches_apart
-from r2med.systems.retrieve.retriever import Retriever, Search, Searched, SearchQuery, SearchReport, cached_search
+from r2med.systems.retrieve.retriever import Retriever, Search, Searched, SearchQuery, SearchReport
+from r2med.systems.retrieve.stored_search import cached_search
 from r2med.systems.system.declared_system import check_expansion, declared
 from r2med.systems.system.system_specs import completed, completed_call
 from r2med.systems.system.timed_stages import timed_expand, timed_rerank
@@ -136,13 +137,13 @@ class System:
         if self.expander is not None:
             spec = joined_stages((call, self.name))
             raise UserError(f"{self.expander} in {spec!r} is a second expansion: a system has one")
-        expander = stages.stage(completed_call(call, self.runtime.setup), "expand")
+        expander = stage_table.stage(completed_call(call, self.runtime.setup), "expand")
         check_expansion(expander, self.retriever)
         return replace(self, expander=expander)
 
     def reranked(self, call: Call) -> System:
         """Return this system with one more reranker."""
-        reranker = stages.stage(completed_call(call, self.runtime.setup, reranks=True), "rerank")
+        reranker = stage_table.stage(completed_call(call, self.runtime.setup, reranks=True), "rerank")
         return replace(self, rerankers=(*self.rerankers, reranker))
 
     @cached_property

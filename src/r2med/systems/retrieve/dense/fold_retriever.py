@@ -18,15 +18,8 @@ from r2med.foundation.runtime.stages import Bound, bound
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.dense.dense_retriever import Dense
 from r2med.systems.retrieve.fold_models import FoldModels, joined_runs
-from r2med.systems.retrieve.retriever import (
-    Retriever,
-    Searched,
-    Searcher,
-    SearchQuery,
-    cached_search,
-    indexed,
-    search_with,
-)
+from r2med.systems.retrieve.retriever import Retriever, Searched, Searcher, SearchQuery
+from r2med.systems.retrieve.stored_search import cached_search, indexed, search_with
 from r2med.systems.retrieve.vectors.vector_retriever import VectorSearch
 
 
