@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from r2med.data.dataset import Query
 from r2med.data.model_lines import model_lines
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store.files import json_line, text_digest, write_atomically
+from r2med.foundation.store.files import digest, json_line, text_digest, write_atomically
 
 FOLDS_NAME = "folds.jsonl"
 """Name of the file in the folder of a training set, and in that of the trained models."""
@@ -81,6 +81,10 @@ class Folds:
     def queries(self, fold: int) -> frozenset[str]:
         """Return the ids of the queries of a fold."""
         return frozenset(row.query for row in self.of_query.values() if row.fold == fold)
+
+    def digest_of(self, fold: int) -> str:
+        """Return a digest of the queries of a fold, by which a datasheet states what was held out."""
+        return digest(sorted((row.query, row.text) for row in self.of_query.values() if row.fold == fold))
 
     def fold_of(self, query: Query) -> int:
         """Return the fold of a query. Raises UserError if it has none, or if the folds are of another dataset."""

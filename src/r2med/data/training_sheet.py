@@ -108,6 +108,8 @@ class TrainingSheet(SheetPart):
     """The overlays whose labels are among the rows."""
     fold: int = 0
     """The fold that was left out of the rows. 0: none."""
+    held_out: str = ""
+    """A digest of the queries of that fold, with their texts. Empty without folds."""
     folds: int = 0
     """Number of folds. 0: the set was not split."""
     queries: int

@@ -18,7 +18,7 @@ from r2med.foundation.store import Store, digest
 from r2med.publication.site.leaderboard import site_value
 from support import tiny_models
 from support.datasets import write_jsonl
-from support.facts import some_states, states
+from support.facts import error_states, some_states, states
 
 CHANCE = random.Random(3)
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
@@ -127,3 +127,48 @@ def test_verify_refuses_false_statements(
 ) -> None:
     [checked] = verify(entry(made, tmp_path, change), with_rows, str(made.data))
     states(checked.fault, *facts)
+
+
+def swapped(folder: Path) -> None:
+    for one, other in (("fold-1", "x"), ("fold-2", "fold-1"), ("x", "fold-2")):
+        (folder / one).rename(folder / other)
+
+
+def one_fold(folder: Path) -> None:
+    file = folder / "folds.jsonl"
+    file.write_text(file.read_text().replace('"fold": 2', '"fold": 1'))
+
+
+def whole_set(folder: Path) -> None:
+    shutil.copy(folder.parent.parent / "all.json", folder / "fold-1" / "training.json")
+
+
+@pytest.mark.parametrize(
+    ("fault", "facts"),
+    [
+        (swapped, ("training.json", "fold 2 was left out", "fold 1")),
+        (one_fold, ("folds.jsonl", "other queries in fold 1")),
+        (whole_set, ("training.json", "no fold was left out")),
+    ],
+)
+def test_models_that_have_seen_the_queries_of_their_fold_are_refused(
+    fault: Callable[[Path], None], facts: tuple[str, ...], made: Made, tmp_path: Path
+) -> None:
+    shutil.copy(made.root / "all" / "training.json", tmp_path / "all.json")
+    folder = shutil.copytree(made.root / "models", tmp_path / "copy" / "models")
+    assert '"fold":2' in (folder / "folds.jsonl").read_text().replace(" ", "")
+    fault(folder)
+    with error_states(*facts):
+        r2med.System.parse(f"folds:{folder}").check([r2med.load(str(made.data))])
+
+
+def test_a_fold_without_a_datasheet_states_nothing_and_the_others_state_theirs(made: Made, tmp_path: Path) -> None:
+    folder, out = shutil.copytree(made.root / "models", tmp_path / "models"), tmp_path / "results"
+    (folder / "fold-2" / "training.json").unlink()
+    r2med.run([f"folds:{folder}", "bm25"], str(made.data), out=out, store=Store(tmp_path / "store"))
+    some_states(r2med.compare(results=out).notices, "trained on mine: no overlap found; training data not stated")
+    file = tmp_path / "entry.json"
+    submit([f"folds:{folder}"], file, out)
+    [checked] = verify(file, out, str(made.data))
+    assert checked.fault == ""
+    some_states(checked.unverified, "training data not stated")

@@ -120,7 +120,7 @@ class TrainingPlan:
         folder = new / fold_folder(fold)
         folder.mkdir()
         kept = _without_repeats(rows.without(held_out), held_out)
-        return self._written(folder, kept, groups, test, "", fold, held_out)
+        return self._written(folder, kept, groups, test, "", fold, held_out, folds.digest_of(fold))
 
     def _written(
         self,
@@ -131,6 +131,7 @@ class TrainingPlan:
         allowed: str,
         fold: int = 0,
         held_out: frozenset[str] = frozenset(),
+        held_out_digest: str = "",
     ) -> TrainingSheet:
         files = {}
         for form in self.formats:
@@ -138,7 +139,7 @@ class TrainingPlan:
             count = self._write_rows(path, formatted(rows, form, self.negatives))
             files[path.name] = TrainingFile(sha256=sha256(path), rows=count)
         found = test.overlaps(rows, fold, held_out)
-        sheet = self._sheet(rows, groups, files, found, test.missing, allowed, fold)
+        sheet = self._sheet(rows, groups, files, found, test.missing, allowed, fold, held_out_digest)
         self._write_sheet(folder, sheet)
         return sheet
 
@@ -164,6 +165,7 @@ class TrainingPlan:
         missing: Sequence[str],
         allowed: str,
         fold: int = 0,
+        held_out: str = "",
     ) -> TrainingSheet:
         pairs = list(rows.pairs)
         roles = Counter(pair.role for pair in pairs)
@@ -177,6 +179,7 @@ class TrainingPlan:
             source=self.dataset.source,
             overlays=tuple(SheetOverlay(name=each.name, digest=each.digest) for each in self.overlays),
             fold=fold,
+            held_out=held_out,
             folds=self.folds,
             queries=len(rows.queries),
             positives=roles["positive"],

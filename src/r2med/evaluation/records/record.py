@@ -111,7 +111,7 @@ class TrainingFacts(RecordPart):
     model: str
     """The name of the model."""
     name: str
-    """The name of the training data."""
+    """The name of the training data; empty if nothing is stated about this model of several."""
     digest: str = ""
     """The SHA-256 of the file of rows."""
     held_out: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ def training_words(records: Iterable[Record]) -> str:
     stages = [stage for record in records for stage in record.stages if stage.stage != "expand"]
     stated: dict[str, list[TrainingFacts]] = {}
     for stage in stages:
-        for facts in stage.training:
+        for facts in (facts for facts in stage.training if facts.name):
             stated.setdefault(facts.name, []).append(facts)
     words = [f"trained on {name}: {_overlap(facts)}" for name, facts in stated.items()]
     if any(map(_lacks, stages)):
@@ -29,7 +29,9 @@ def training_words(records: Iterable[Record]) -> str:
 
 
 def _lacks(stage: StageFacts) -> bool:
-    return not stage.training and not stage.name.startswith(WITHOUT_MODEL)
+    if stage.training:
+        return not all(facts.name for facts in stage.training)
+    return not stage.name.startswith(WITHOUT_MODEL)
 
 
 def _overlap(facts: list[TrainingFacts]) -> str:

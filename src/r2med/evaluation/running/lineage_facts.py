@@ -12,8 +12,12 @@ from r2med.systems.retrieve.fold_models import FoldModels
 
 
 def training_facts(bound: Any, dataset: Dataset) -> tuple[TrainingFacts, ...]:
-    """Return what the models of a bound stage were trained with, where their cards state it. Nothing is loaded."""
-    return tuple(_facts(bound, dataset))
+    """Return what each model of a bound stage was trained with; nothing if no card states it. Nothing is loaded.
+
+    If only some cards state it, the others have an empty name.
+    """
+    facts = tuple(_facts(bound, dataset))
+    return facts if any(each.name for each in facts) else ()
 
 
 def _facts(bound: Any, dataset: Dataset, held_out: tuple[str, ...] = ()) -> Iterator[TrainingFacts]:
@@ -26,7 +30,10 @@ def _facts(bound: Any, dataset: Dataset, held_out: tuple[str, ...] = ()) -> Iter
     for part in inner:
         yield from _facts(part, dataset, held_out)
     card = getattr(bound, "card", None)
-    if not isinstance(card, WeightsCard) or card.training is None:
+    if not isinstance(card, WeightsCard):
+        return
+    if card.training is None:
+        yield TrainingFacts(model=card.name, name="", held_out=held_out)
         return
     stated = card.training.overlap_with(dataset.name, dataset.fingerprint, dataset.corpus.fingerprint)
     known = stated if stated is not None and (stated.fold > 0) == bool(held_out) else None

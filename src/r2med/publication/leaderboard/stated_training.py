@@ -23,7 +23,7 @@ def training_faults(record: Record, dataset: Dataset, files: Mapping[str, Path])
         if held_out and (len(held_out) != len(set(held_out)) or set(held_out) != asked):
             yield f"the models of {stage.name} do not hold out every query of {dataset.name} once"
         for facts in stage.training:
-            yield from (fault for text in (facts.name, facts.model) for fault in unclear_name(text))
+            yield from (fault for text in (facts.name or facts.model, facts.model) for fault in unclear_name(text))
             file = files.get(facts.digest)
             if file is not None and facts.touched is not None and facts.queries is not None:
                 yield from _wrong_overlap(facts, dataset, file)
@@ -43,6 +43,6 @@ def _wrong_overlap(facts: TrainingFacts, dataset: Dataset, file: Path) -> Iterat
 
 def unchecked_training(record: Record, files: Mapping[str, Path]) -> tuple[str, ...]:
     """Return the stated training that could not be computed again, because its file is not beside the runs."""
-    stated = [facts for stage in record.stages for facts in stage.training]
+    stated = [facts for stage in record.stages for facts in stage.training if facts.name]
     missing = [facts for facts in stated if facts.digest not in files or facts.touched is None]
     return (f"{training_words([record])}, which is stated, not checked",) if missing else ()

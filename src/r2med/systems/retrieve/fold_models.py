@@ -13,6 +13,7 @@ import numpy as np
 from r2med.data.dataset import Dataset
 from r2med.data.fold_file import FOLDS_NAME, Folds, fold_folder
 from r2med.data.runs.run import NO_DOCUMENT, Run
+from r2med.data.training_sheet import SHEET_NAME, TrainingSheet
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.notices import Setting
@@ -85,6 +86,7 @@ class FoldModels:
                         f"{self.name}: the model of fold {fold} is missing: train it with the rows of "
                         f"{fold_folder(fold)} into {place}"
                     )
+                _check_sheet(place, fold, folds)
         return folds
 
     @property
@@ -122,6 +124,24 @@ class FoldModels:
         for line, query in enumerate(queries):
             lines.setdefault(self.folds.fold_of(query.query), []).append(line)
         return dict(sorted(lines.items()))
+
+
+def _check_sheet(place: Path, fold: int, folds: Folds) -> None:
+    """Raise UserError if the datasheet beside a model says that it was trained with queries of its fold."""
+    if not (file := place / SHEET_NAME).is_file():
+        return
+    sheet = TrainingSheet.read(file)
+    if sheet.fold != fold:
+        left_out = f"fold {sheet.fold} was" if sheet.fold else "no fold was"
+        raise UserError(
+            f"{file} says that {left_out} left out of its training data, but this is the model of fold {fold}: it has "
+            f"seen the queries that it would be asked; train it with the rows of {place.name}"
+        )
+    if sheet.held_out != folds.digest_of(fold):
+        raise UserError(
+            f"{folds.path} has other queries in fold {fold} than those that were left out of the training data of "
+            f"{place}: take the {FOLDS_NAME} of the training set, or train the model again"
+        )
 
 
 def joined_runs(queries: Sequence[str], parts: Sequence[tuple[Sequence[int], Run]]) -> Run:
