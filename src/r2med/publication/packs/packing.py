@@ -202,9 +202,12 @@ def _answer_files(
 def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str) -> None:
     """Raise UserError if a record's names or settings contain a path or an address of this machine."""
     if public_value(stated) != stated:
+        begin = f"{path}: {name} names a path or an address of this machine, which a pack must not: "
+        if public_value(name) != name and "folds:" in name:
+            again = f"{command} it again from the folder in which its models are, as {public_value(name)}"
+            raise UserError(f"{begin}{again}")
         raise UserError(
-            f"{path}: {name} names a path or an address of this machine, which a pack must not: give the model "
-            "a name with ",
+            f"{begin}give the model a name with ",
             Setting("Setup", model_paths={"NAME": "PATH"}),
             f", and {command} it again",
         )

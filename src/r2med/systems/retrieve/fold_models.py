@@ -107,7 +107,11 @@ class FoldModels:
 
         The models of all seeds are part of it, so that a lock states them all. The repeat says which were asked.
         """
-        models = [[key_of(part, dataset) for part in parts.values()] for parts in seeds]
+        models = [
+            # The digests of the weights say which models they are, wherever the folder is.
+            [{**key_of(part, dataset), "stage": f"path:{fold_folder(fold)}"} for fold, part in parts.items()]
+            for parts in seeds
+        ]
         if len(models) == 1:
             return {"folds": self.digest, "models": models[0]}
         return {"folds": self.digest, "models": models, **({"repeat": self.repeat} if self.repeat else {})}
