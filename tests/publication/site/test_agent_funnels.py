@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -9,7 +10,12 @@ from urllib.parse import urlencode
 import pytest
 
 import r2med
+from r2med.evaluation.records.answer_collection import AnswerCollection, collect_answers
+from r2med.evaluation.records.answer_words import SEARCHED
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.publication.site import make_board
+from r2med.publication.site.agent_funnels import funnels_value
 from support.searching_agents import scripted_runtime, village
 
 from .conftest import SCREEN, Open
@@ -34,11 +40,36 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_data_file_counts_relevant_documents_at_every_step(site: Path) -> None:
     (funnel,) = value(site, "funnels")
     counts = {step["name"]: step["documents"] for step in funnel["steps"]}
+    lost = {step["name"]: step["lost"] for step in funnel["steps"]}
+    assert lost["returned"] == 7 and sum(lost.values()) == 33 - counts["kept"], "losses add up to what is missing"
     assert (funnel["relevant"], counts) == (33, {"returned": 26, "shown": 26, "opened": 2, "cited": 5, "kept": 6})
     finder = next(query for query in funnel["queries"] if query["id"] == "finder")
     assert finder == {"id": "finder", "relevant": 3, "right": True, "confidence": 0.9,
                       "steps": {"returned": 3, "shown": 3, "opened": 2, "cited": 2, "kept": 3}}  # fmt: skip
-    assert funnel["calibration"]["too_sure"]["low"] < funnel["calibration"]["too_sure"]["value"] < 0
+    assert (
+        funnel["runs"] == 1
+        and funnel["calibration"]["too_sure"]["low"] < funnel["calibration"]["too_sure"]["value"] < 0
+    )
+
+
+def test_with_several_runs_every_figure_is_a_mean_over_them(site: Path) -> None:
+    (kept,) = collect_answers([site.parent / "o"])
+    rows = {
+        query: {**row, "kept-recall": 0.0, "undecided": 0.0} for query, row in kept.record.per_query[SEARCHED].items()
+    }
+    other = kept.record.model_copy(update={"per_query": {SEARCHED: rows}, "searching": {"searches": 0.0}})
+    runs = (kept.record, other)
+    stored = AnswerCollection((replace(kept, record=mean_of_repeats(runs), repeats=runs),))
+    one, two = (
+        funnels_value(each, collect([site.parent / "o"]), ["set"])[0] for each in (AnswerCollection((kept,)), stored)
+    )
+    assert (one["runs"], two["runs"]) == (1, 2)
+    assert [step["documents"] for step in one["steps"]][:4] == [step["documents"] for step in two["steps"]][:4]
+    assert two["steps"][4]["documents"] == one["steps"][4]["documents"] / 2
+    assert two["steps"][4]["recall"]["value"] == pytest.approx(one["steps"][4]["recall"]["value"] / 2)
+    assert two["searching"] == {"searches": one["searching"]["searches"] / 2}
+    assert two["calibration"]["answers"] > one["calibration"]["answers"] and "low" in two["calibration"]["too_sure"]
+    assert two["calibration"]["too_sure"]["low"] is None
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "light"), (PHONE, "dark"), (SCREEN, "dark")])

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from r2med.assessment.answers.answer_scores import ACCURACY, CONFIDENCE, STEP_RECALL, UNDECIDED
-from r2med.assessment.answers.search_tables import calibration_of, estimate_of, values_of
+from r2med.assessment.answers.search_tables import calibration_of
+from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.records.answer_collection import AnswerCollection
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import SEARCHED
 from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.foundation.core.search_steps import SEARCH_STEPS
+from r2med.foundation.core.search_steps import SEARCH_STEPS, SearchStep
 from r2med.foundation.pages.estimate import Estimate
 
 ABOUT_STEP: Mapping[str, str] = {
@@ -29,62 +34,112 @@ def funnels_value(
 ) -> list[dict[str, Any]]:
     """Return the funnel of every agent on every dataset. `names` are the datasets in the order of their numbers."""
     return [
-        _funnel(each.record, answers.name_of(each.record), collection, names)
+        _funnel(each.runs, answers.name_of(each.record), collection, names)
         for each in answers
         if SEARCHED in each.record.per_query and each.record.dataset.name in names
     ]
 
 
-def _funnel(record: AnswerRecord, name: str, collection: RecordCollection, names: Sequence[str]) -> dict[str, Any]:
+def _funnel(
+    runs: Sequence[AnswerRecord], name: str, collection: RecordCollection, names: Sequence[str]
+) -> dict[str, Any]:
+    record = runs[0]
     known = record.system in collection.systems
-    calibration = calibration_of(record)
+    asked = record.per_query[SEARCHED]
     return {
         "name": name,
         "system": record.system,
         "number": collection.systems.index(record.system) if known else None,
         "reader": record.reader,
         "dataset": names.index(record.dataset.name),
-        "questions": len(record.per_query[SEARCHED]),
-        "relevant": sum(record.queries[query].positives for query in record.per_query[SEARCHED]),
-        "steps": list(_steps(record)),
-        "accuracy": _share(estimate_of(values_of(record, ACCURACY))),
-        "undecided": sum(bool(row.get(UNDECIDED)) for row in record.per_query[SEARCHED].values()),
-        "calibration": {name: _plain(value) for name, value in calibration.items()},
-        "statuses": dict(record.statuses.get(SEARCHED, {})),
-        "searching": dict(record.searching),
-        "queries": [_query(record, query, row) for query, row in record.per_query[SEARCHED].items()],
+        "runs": len(runs),
+        "questions": len(asked),
+        "relevant": sum(record.queries[query].positives for query in asked),
+        "steps": list(_steps(runs)),
+        "accuracy": _share(_estimate(runs, ACCURACY)),
+        "undecided": fmean(sum(bool(row.get(UNDECIDED)) for row in run.per_query[SEARCHED].values()) for run in runs),
+        "calibration": _calibration(runs),
+        "refused": fmean(run.statuses.get(SEARCHED, {}).get("refused", 0) for run in runs),
+        "searching": _means([run.searching for run in runs]),
+        "queries": [_query(runs, query) for query in asked],
     }
 
 
-def _steps(record: AnswerRecord) -> Iterator[dict[str, Any]]:
-    """Yield each step that the agent has, with the number of relevant documents that came so far."""
-    rows = record.per_query[SEARCHED]
-    for step in SEARCH_STEPS:
-        measure = STEP_RECALL[step]
-        if any(measure in row for row in rows.values()):
-            came = sum(_came(record, query, row[measure]) for query, row in rows.items() if measure in row)
-            recall = _share(estimate_of(values_of(record, measure)))
-            yield {"name": step, "about": ABOUT_STEP[step], "documents": came, "recall": recall}
+def _steps(runs: Sequence[AnswerRecord]) -> Iterator[dict[str, Any]]:
+    """Yield each step that the agent has: the relevant documents that came so far, and those that were lost for good.
+
+    A document that was not opened, but cited, is not lost at the step `opened`. So the losses add up to what is missing
+    at the end. Numbers are means over runs.
+    """
+    record = runs[0]
+    queries = list(record.per_query[SEARCHED])
+    left = fmean(record.queries[query].positives for query in queries) * len(queries)
+    came = {step: [[_came(run, query, step) for query in queries] for run in runs] for step in SEARCH_STEPS}
+    steps = [step for step in SEARCH_STEPS if any(each is not None for row in came[step] for each in row)]
+    for place, step in enumerate(steps):
+        numbers = np.array([came[each] for each in steps[place:]], dtype=float)  # steps × runs × questions
+        reached = float(np.nan_to_num(numbers).max(axis=0).sum(axis=1).mean())
+        yield {
+            "name": step,
+            "about": ABOUT_STEP[step],
+            "documents": float(np.nansum(numbers[0], axis=1).mean()),
+            "lost": left - reached,
+            "recall": _share(_estimate(runs, STEP_RECALL[step])),
+        }
+        left = reached
 
 
-def _came(record: AnswerRecord, query: str, recall: float) -> int:
-    return round(recall * record.queries[query].positives)
+def _came(record: AnswerRecord, query: str, step: SearchStep) -> int | None:
+    """Return how many relevant documents of a question came as far as a step; None if it is not known."""
+    recall = record.per_query[SEARCHED].get(query, {}).get(STEP_RECALL[step])
+    return None if recall is None else round(recall * record.queries[query].positives)
 
 
-def _query(record: AnswerRecord, query: str, row: Mapping[str, float]) -> dict[str, Any]:
-    steps = {step: STEP_RECALL[step] for step in SEARCH_STEPS if STEP_RECALL[step] in row}
-    decided = ACCURACY in row and not row.get(UNDECIDED)
+def _estimate(runs: Sequence[AnswerRecord], measure: str) -> Estimate | None:
+    """Return the mean of a measure over questions and runs, with the interval of both; None if no question has it."""
+    rows = [run.per_query[SEARCHED] for run in runs]
+    asked = [query for query in rows[0] if all(measure in row.get(query, {}) for row in rows)]
+    if not asked:
+        return None
+    values = np.array([[row[query][measure] for query in asked] for row in rows])
+    spread = run_spread(SingleRuns({"": [values]}, [bool(runs[0].varies)]))
+    return with_intervals({"": values.mean(axis=0, keepdims=True)}, 1.0, spread)[0]
+
+
+def _calibration(runs: Sequence[AnswerRecord]) -> dict[str, Any]:
+    """Return what the confidence of an agent is worth. Means over several runs have no interval."""
+    found = [calibration_of(run) for run in runs]
+    if len(found) == 1:
+        return {name: _share(each) if isinstance(each, Estimate) else each for name, each in found[0].items()}
+    plain = [
+        {name: each.value if isinstance(each, Estimate) else each for name, each in of_run.items()} for of_run in found
+    ]
+    means = _means([{name: each for name, each in of_run.items() if each is not None} for of_run in plain])
+    estimated = {name for of_run in found for name, each in of_run.items() if isinstance(each, Estimate)}
+    return {
+        name: _share(Estimate(means[name])) if name in estimated and name in means else means.get(name)
+        for name in found[0]
+    }
+
+
+def _query(runs: Sequence[AnswerRecord], query: str) -> dict[str, Any]:
+    rows = [run.per_query[SEARCHED].get(query, {}) for run in runs]
+    steps = {step: [_came(run, query, step) for run in runs] for step in SEARCH_STEPS}
+    decided = all(ACCURACY in row and not row.get(UNDECIDED) for row in rows)
     return {
         "id": query,
-        "relevant": record.queries[query].positives,
-        "steps": {step: _came(record, query, row[measure]) for step, measure in steps.items()},
-        "right": bool(row[ACCURACY]) if decided else None,
-        "confidence": row.get(CONFIDENCE),
+        "relevant": runs[0].queries[query].positives,
+        "steps": {
+            step: fmean(each for each in came if each is not None) for step, came in steps.items() if None not in came
+        },
+        "right": fmean(row[ACCURACY] for row in rows) if decided else None,
+        "confidence": _means(rows).get(CONFIDENCE),
     }
 
 
-def _plain(value: Any) -> Any:
-    return _share(value) if isinstance(value, Estimate) else value
+def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of every value that all runs have."""
+    return {name: fmean(row[name] for row in rows) for name in rows[0] if all(name in row for row in rows)}
 
 
 def _share(estimate: Estimate | None) -> dict[str, float | None] | None:

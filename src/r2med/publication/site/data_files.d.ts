@@ -332,7 +332,8 @@ type Share = { value: number; low: number | null; high: number | null };
 interface FunnelStep {
   name: SearchStep;
   about: string;
-  documents: number; // relevant documents that came so far
+  documents: number; // relevant documents that came so far, like all numbers a mean over the runs
+  lost: number; // those that no later step has
   recall: Share | null;
 }
 
@@ -340,7 +341,7 @@ interface FunnelQuery {
   id: string;
   relevant: number;
   steps: Partial<Record<SearchStep, number>>;
-  right: boolean | null; // null: not decided
+  right: number | null; // share of the runs; null: not decided
   confidence: number | null;
 }
 
@@ -351,6 +352,7 @@ interface Funnel {
   number: number | null; // of the system, if it is on the board
   reader: string;
   dataset: number;
+  runs: number;
   questions: number;
   relevant: number; // relevant documents of all questions
   steps: FunnelStep[]; // only those that the agent has
@@ -364,7 +366,7 @@ interface Funnel {
     ece: number | null;
     when_wrong: number | null;
   };
-  statuses: StatusCounts;
+  refused: number; // answers that decline to answer
   searching: Record<string, number>;
   queries: FunnelQuery[];
 }

@@ -6,6 +6,7 @@
   const { count, counted } = formats;
   const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(1)} %`);
   const number = (value) => (value === undefined || value === null ? "–" : `${+value.toFixed(2)}`);
+  const documents = (mean) => (Number.isInteger(mean) ? count(mean) : mean.toFixed(1)); // a mean over runs
   const range = (share) =>
     !share || share.low === null || share.high === null ? null : `${percent(share.low)} to ${percent(share.high)}`;
 
@@ -29,7 +30,7 @@
         h(
           "p",
           null,
-          "A step that the agent does not have is left out. An agent may cite or keep a document that it was shown and did not open. Dots are means over questions, bars are 95 % intervals.",
+          `A step that the agent does not have is left out. An agent may cite or keep a document that it was shown and did not open: such a document is not lost there. Dots are means over questions${funnel.runs > 1 ? ` and ${count(funnel.runs)} runs` : ""}, bars are 95 % intervals.`,
         ),
         steps(funnel),
       ),
@@ -58,7 +59,7 @@
     return parts.lede(
       [
         h("a", { href: pages.link("answers") }, "Answers"),
-        ` · ${counted(funnel.questions, "question")} · `,
+        ` · ${counted(funnel.questions, "question")} · ${funnel.runs > 1 ? `means over ${count(funnel.runs)} runs · ` : ""}`,
         named(funnel.reader),
       ],
       named(funnel.system),
@@ -77,11 +78,13 @@
 
   function figures(funnel) {
     const last = funnel.steps.at(-1);
-    const undecided = funnel.undecided ? `${counted(funnel.undecided, "answer")} not decided` : range(funnel.accuracy);
+    const undecided = funnel.undecided ? `${documents(funnel.undecided)} not decided` : range(funnel.accuracy);
     return parts.figures([
       { label: "Accuracy", value: percent(funnel.accuracy?.value), notes: [undecided] },
       { label: "Relevant documents", value: count(funnel.relevant) },
-      ...(last ? [{ label: `Of these ${last.name}`, value: count(last.documents), notes: [range(last.recall)] }] : []),
+      ...(last
+        ? [{ label: `Of these ${last.name}`, value: documents(last.documents), notes: [range(last.recall)] }]
+        : []),
       { label: "Mean confidence", value: percent(funnel.calibration.confidence?.value) },
       { label: "Searches per question", value: number(funnel.searching.searches) },
     ]);
@@ -90,10 +93,9 @@
   /** @param {Funnel} funnel */
   function steps(funnel) {
     const all = [
-      { name: "relevant", about: "labelled as relevant", documents: funnel.relevant, recall: null },
+      { name: "relevant", about: "labelled as relevant", documents: funnel.relevant, lost: 0, recall: null },
       ...funnel.steps,
     ];
-    const rows = all.map((step, i) => ({ ...step, lost: i ? all[i - 1].documents - step.documents : 0 }));
     const wide = window.innerWidth > 736 ? 420 : 104;
     const share = ({ value, low, high }) => ({ value, low, high });
     return parts.table(
@@ -110,33 +112,33 @@
         {
           title: "Documents",
           num: true,
-          cell: ({ documents }) =>
-            pages.chart.bar(h("td", { class: "num" }, count(documents)), documents, funnel.relevant),
+          cell: (step) =>
+            pages.chart.bar(h("td", { class: "num" }, documents(step.documents)), step.documents, funnel.relevant),
         },
-        { title: "Lost here", num: true, cell: ({ lost }) => (lost > 0 ? `− ${count(lost)}` : "–") },
+        { title: "Lost here", num: true, cell: ({ lost }) => (lost > 0 ? `− ${documents(lost)}` : "–") },
         {
           title: "Recall per question",
           cell: ({ recall }) => (recall ? pages.chart.interval(share(recall), [0, 1], wide) : ""),
         },
         { title: "", num: true, cell: ({ recall }) => percent(recall?.value) },
       ],
-      rows,
+      all,
       { kind: "forest funnel" },
     );
   }
 
   const facts = (rows) => parts.facts(rows.map(([name, value]) => ({ name, value })));
 
-  function confidence({ calibration, statuses, questions: asked }) {
+  function confidence({ calibration, refused, questions: asked }) {
     const { answers, too_sure, brier, ece, when_wrong } = calibration;
     const sure = range(too_sure);
     return [
-      ["Decided, with a confidence", `${count(answers)} of ${count(asked)}`],
+      ["Decided, with a confidence", `${documents(answers)} of ${count(asked)}`],
       ["Confidence minus accuracy", `${percent(too_sure?.value)}${sure ? ` (${sure})` : ""}`],
       ["Brier score", brier ? brier.value.toFixed(3) : "–"],
       ["Calibration error, ten bins", percent(ece)],
       ["Confidence when wrong", percent(when_wrong)],
-      ["Declined to answer", count(statuses.refused ?? 0)],
+      ["Declined to answer", documents(refused)],
     ];
   }
 
@@ -153,7 +155,7 @@
 
   function questions(funnel, site) {
     const data = site.datasets[funnel.dataset].name;
-    const verdict = (right) => (right === null ? "?" : right ? "✓" : "✗");
+    const verdict = (right) => (right === null ? "?" : right === 1 ? "✓" : right === 0 ? "✗" : percent(right));
     const linked = ({ id }) =>
       funnel.number === null
         ? named(id)
@@ -168,7 +170,7 @@
         ...funnel.steps.map(({ name }) => ({
           title: name[0].toUpperCase() + name.slice(1),
           num: true,
-          cell: (query) => (query.steps[name] === undefined ? "–" : count(query.steps[name])),
+          cell: (query) => (query.steps[name] === undefined ? "–" : documents(query.steps[name])),
         })),
       ],
       funnel.queries,
