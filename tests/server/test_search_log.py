@@ -61,6 +61,18 @@ def test_nothing_is_kept_unless_it_is_asked_for(place):
     assert not (place / "home" / "sessions").exists()
 
 
+def test_without_a_name_nothing_is_kept_and_a_wrong_name_is_refused(place):
+    app = served_app(place, log_searches=True)
+    for asked in ({"queries": ["finder alpha"]}, {"queries": ["finder alpha"], "session": None}):
+        assert request(app, json=asked).status_code == 200
+    for name in ("x" * 201, ["x"]):
+        assert request(app, json={"queries": ["finder alpha"], "session": name}).status_code == 422
+        assert request(app, url="/search", json={"question": "finder", "session": name}).status_code == 422
+        with pytest.raises(AssertionError, match=r"_meta\.session"):
+            mcp_call(app, "search", {"question": "looper beta"}, _meta={"session": name})
+    assert not (place / "home" / "sessions").exists()
+
+
 def test_sessions_are_kept_for_their_owner_and_give_the_record_of_their_agent(place):
     use(served_app(place, log_searches=True))
     (file,) = (place / "home" / "sessions").glob("*.sqlite")

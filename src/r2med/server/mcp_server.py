@@ -97,11 +97,11 @@ def mcp_server(tools: SearchTools) -> Server[Any]:
     return Server("r2med", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def _session(context: ServerRequestContext[Any], own: str) -> str:
+def _session(context: ServerRequestContext[Any], own: str) -> Any:
     """Return the name of a client's session: the one in `_meta`, that of its transport, or `own`, of this process."""
     named = dict(context.meta or {}).get("session")
     headers = getattr(context.request, "headers", {})
-    return str(named or headers.get("mcp-session-id") or own)
+    return named or headers.get("mcp-session-id") or own
 
 
 BATCH_REFUSAL = {

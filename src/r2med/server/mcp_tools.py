@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.foundation.core.errors import nearest
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.limits import Limits
+from r2med.server.limits import MAX_SESSION_LETTERS, Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, checked
 from r2med.server.search_protocol import FoundPassage, SearchResponse, answered, find_system
@@ -109,13 +109,15 @@ class SearchTools:
             ),
         ]
 
-    async def call(self, name: str, arguments: dict[str, Any], session: str = "") -> CallToolResult:
+    async def call(self, name: str, arguments: dict[str, Any], session: Any = None) -> CallToolResult:
         """Return the result of a tool. A fault of the arguments or of the search is one line for the assistant.
 
         `session` is the name of the client's session, for a log of searches.
         """
         try:
             self.served.data.check()
+            if session is not None and not (isinstance(session, str) and len(session) <= MAX_SESSION_LETTERS):
+                raise HTTPError(422, f"_meta.session: it must be a text of at most {MAX_SESSION_LETTERS} characters")
             if name == SEARCH:
                 found = await self._search(arguments)
                 self.served.note(session, "search", str(arguments["question"]), [each.id for each in found.documents])

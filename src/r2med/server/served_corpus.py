@@ -84,9 +84,9 @@ class ServedCorpus:
     log: SearchLog | None = None
     """Where searches of sessions are kept; None unless the user asked for it."""
 
-    def note(self, session: str, call: Call, query: str = "", documents: Sequence[str] = ()) -> None:
-        """Keep what a session searched or opened, if the user asked for a log."""
-        if self.log is not None:
+    def note(self, session: str | None, call: Call, query: str = "", documents: Sequence[str] = ()) -> None:
+        """Keep what a session searched or opened, if the user asked for a log. Without a session, nothing is kept."""
+        if self.log is not None and session:
             self.log.add(session, call, query, documents)
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:

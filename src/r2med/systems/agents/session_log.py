@@ -15,9 +15,6 @@ from r2med.foundation.text.unicode import to_unicode
 
 SESSIONS = "sessions"
 """The folder and the file of the log in the store."""
-NO_SESSION = ""
-"""The name of a session whose client did not say which one it is."""
-MAX_SESSION_LETTERS = 200
 
 Call = Literal["search", "get_document"]
 
@@ -42,7 +39,7 @@ class SearchLog:
 
     def add(self, session: str, call: Call, query: str = "", documents: Sequence[str] = ()) -> None:
         """Keep a call of a session."""
-        row = {"session": to_unicode(session)[:MAX_SESSION_LETTERS], "call": call, "query": query}
+        row = {"session": to_unicode(session), "call": call, "query": query}
         value = json.dumps({**row, "documents": list(documents), "time": time.time()}, ensure_ascii=False).encode()
         key = time.time_ns().to_bytes(8) + os.urandom(8)  # in the order of the calls
         with memo_rows(self._path, [self.dataset]) as rows:
