@@ -122,18 +122,18 @@ def one_system(cell: Cell) -> tuple[Values, RunSpread]:
     return spread_of((cell, made))
 
 
-def two_systems(first: Cell, second: Cell) -> tuple[Values, RunSpread, SystemPairs]:
+def two_systems(first: Cell, second: Cell, samples: int = SAMPLES) -> tuple[Values, RunSpread, SystemPairs]:
     """Return two equal systems on the same queries."""
     random, size = first.random, first.queries // first.datasets
-    systems = [(cell, shifts(cell, random)) for cell in (first, second)]
+    systems = [(cell, shifts(cell, random, samples)) for cell in (first, second)]
     both: tuple[list[Floats], list[Floats]] = ([], [])
     for _ in range(first.datasets):
-        shared = np.sqrt(COMMON) * random.normal(size=(SAMPLES, size))
+        shared = np.sqrt(COMMON) * random.normal(size=(samples, size))
         for (cell, shift), made in zip(systems, both, strict=True):
-            own = np.sqrt(1 - COMMON) * random.normal(size=(SAMPLES, size))
+            own = np.sqrt(1 - COMMON) * random.normal(size=(samples, size))
             made.append(tables(cell, random, shared + own, shift))
-    rows = np.arange(SAMPLES)
-    return *spread_of((first, both[0]), (second, both[1])), SystemPairs(rows, SAMPLES + rows)
+    rows = np.arange(samples)
+    return *spread_of((first, both[0]), (second, both[1])), SystemPairs(rows, samples + rows)
 
 
 Found = tuple[float, float]
@@ -159,10 +159,10 @@ def false_positives(first: Cell, second: Cell) -> Found:
 
 def false_flips(first: Cell, second: Cell) -> Found:
     """Return the false positives of sign flips, each pair tested alone."""
-    values, spread, _ = two_systems(first, second)
+    values, spread, _ = two_systems(first, second, FLIPPED)
     found = []
     for sample in range(FLIPPED):
-        rows = np.array([sample, SAMPLES + sample])
+        rows = np.array([sample, FLIPPED + sample])
         one = {name: each[rows] for name, each in values.items()}
         tested = (sign_flips(one, SystemPairs.all(2), FLIPS, sample, each) for each in (spread.of(rows), None))
         found.append([each.p[0] <= ALPHA for each in tested])
@@ -238,10 +238,13 @@ def lines() -> Iterator[Line]:
             if not pairs:
                 continue
             yield f"test against {partner}, {form}, {name}", lambda p=pairs: [false_positives(*each) for each in p]
+            if number != 2:
+                yield (
+                    f"sign flips against {partner}, {form}, {name}",
+                    lambda p=pairs: [false_flips(*each) for each in p],
+                )
         alike = [(each, each) for each in several]
         yield f"test, three datasets, {form}, {name}", lambda p=alike: [false_positives(*each) for each in p]
-        some = [(each, each) for each in cells if each.queries != 30 and each.repeats in (1, 3, 10) and each.noise]
-        yield f"sign flips, {form}, {name}", lambda p=some: [false_flips(*each) for each in p]
     large = [each for each in grid("normal", SHIFTS["large shift"]) if each.repeats == FEWEST_RUNS]
     yield "percentile bootstrap (not used), normal, large shift", lambda: [percentile_bootstrap(each) for each in large]
 

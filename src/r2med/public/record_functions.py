@@ -36,8 +36,8 @@ def export_records(
     layout: Annotated[
         Literal["runs", "mteb", "browsecomp"],
         Flag(
-            "runs: TREC files that trec_eval reads (DATASET/SYSTEM-KEY.trec). "
-            "mteb: MTEB's cache of results (results/ORG__MODEL/REVISION/TASK.json). "
+            "runs: TREC files that trec_eval reads (DATASET/SYSTEM-KEY.trec), one for each repeat. "
+            "mteb: MTEB's cache of results (results/ORG__MODEL/REVISION/TASK.json), means over repeats. "
             "browsecomp: a file for each question that an agent answered, in the form of BrowseComp-Plus.",
             names=("--format",),
             metavar="NAME",

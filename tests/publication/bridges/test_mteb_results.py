@@ -54,6 +54,19 @@ def test_figures_are_those_of_the_record_to_six_places(record: Record, tmp_path:
         assert scores[f"mrr_at_{k}"] == pytest.approx(sum(1 / first for first in firsts if first <= k) / 5, abs=1e-6)
 
 
+def test_several_repeats_are_one_result_with_their_means(record: Record, tmp_path: Path) -> None:
+    stages = tuple(stage.model_copy(update={"varies": True}) for stage in record.stages)
+    for repeat in range(3):
+        scores = {query: {**each, "nDCG@10": repeat / 4, "R@1": repeat / 8} for query, each in record.per_query.items()}
+        settings = {**record.settings, **({"repeat": repeat} if repeat else {})}
+        changes = {"settings": settings, "per_query": scores, "stages": stages, "system": "x", "key": str(repeat) * 32}
+        record.model_copy(update=changes).write(tmp_path / f"x/MedQA-Diag/x-{repeat:010x}.json")
+    [file] = export_results([tmp_path / "x"], tmp_path / "out")
+    [scores] = json.loads(file.read_bytes())["scores"]["test"]
+    assert (scores["main_score"], scores["recall_at_1"]) == (0.25, 0.125)
+    assert "means over 3 runs" in (file.parent / "run_settings.jsonl").read_text()
+
+
 def test_mteb_reads_back_what_it_computes_itself_for_the_same_model(
     fetched: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.running.evaluation import slug
+from r2med.evaluation.running.run_export import stem_with_repeat
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import write_atomically
 from r2med.systems.agents.agent_run_files import file_of_trace
@@ -28,7 +29,7 @@ def export_agent_runs(
     """
     written = []
     for kept in collect(given_records(sources), results, max_failures).runs_of_all:
-        folder = Path(out).joinpath(*map(slug, kept.record.dataset.name.split("/")), _plain(kept.path.stem))
+        folder = Path(out).joinpath(*map(slug, kept.record.dataset.name.split("/")), _plain(stem_with_repeat(kept)))
         for number, (query, traces) in enumerate(kept.traces().items()):
             if "steps" in traces[0]:
                 value = file_of_trace(query, traces[0], _model(kept.record.system))

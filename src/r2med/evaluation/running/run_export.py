@@ -23,8 +23,9 @@ def export_runs(
 ) -> list[Path]:
     """Write the runs of records as text with six columns, and return the new files.
 
-    `sources` are record files, folders, or names of systems in `results`. With `header`, each file begins with its
-    ir_metadata as comment lines. Raises UserError if the run file of a record is missing or was changed.
+    `sources` are record files, folders, or names of systems in `results`. Each repeat has its own file. With `header`,
+    each file begins with its ir_metadata as comment lines. Raises UserError if the run file of a record is missing or
+    was changed.
     """
     kept = collect(given_records(sources), results, max_failures).runs_of_all
     runs: list[Path] = []
@@ -39,7 +40,12 @@ def export_runs(
 
 
 def _place(kept: StoredRecord, out: Path) -> Path:
-    return out.joinpath(*map(slug, kept.record.dataset.name.split("/")), f"{kept.path.stem}.trec")
+    return out.joinpath(*map(slug, kept.record.dataset.name.split("/")), f"{stem_with_repeat(kept)}.trec")
+
+
+def stem_with_repeat(kept: StoredRecord) -> str:
+    """Return the name of the file of a record without its suffix, and with the number of its repeat if it is not 0."""
+    return kept.path.stem + (f"-repeat-{kept.record.repeat}" if kept.record.repeat else "")
 
 
 def _lines(file: Path, header: bool) -> Iterator[bytes]:

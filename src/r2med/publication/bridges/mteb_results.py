@@ -43,10 +43,11 @@ def export_results(
 ) -> list[Path]:
     """Write records of files, folders or systems in the layout of MTEB's cache, and return the files of results.
 
+    MTEB has one result of a model on a task, so the scores of several repeats are their means.
     Raises UserError if a record has no task in MTEB, lacks MTEB's measures, or would overwrite another record's file.
     """
     out = Path(out)
-    kept = list(collect(given_records(sources), results, max_failures).cells.values())  # MTEB has one run of a model
+    kept = list(collect(given_records(sources), results, max_failures).cells.values())
     written = [(_folder(each.record), _task(each), each.record) for each in kept]
     systems: dict[Path, str] = {}
     for folder, task, record in written:
@@ -55,14 +56,16 @@ def export_results(
             raise UserError(
                 f"{other} and {record.system} are one model to MTEB, {_model(record)[0]}: export one of them"
             )
-    contents = [(folder, task, record, _result(task, record)) for folder, task, record in written]
-    for folder, task, record, content in contents:
+    runs = [[run.record for run in each.repeats] for each in kept]
+    contents = [_result(task, repeats) for (_, task, _), repeats in zip(written, runs, strict=True)]
+    settings = [_settings(task, record, len(repeats)) for (_, task, record), repeats in zip(written, runs, strict=True)]
+    for (folder, task, record), content in zip(written, contents, strict=True):
         _write(out / folder / f"{task}.json", content)
         _write(out / folder / "model_meta.json", _meta(record))
-    for folder in dict.fromkeys(folder for folder, *_ in contents):
-        rows = [json.dumps(_settings(task, record)) for at, task, record, _ in contents if at == folder]
+    for folder in dict.fromkeys(folder for folder, *_ in written):
+        rows = [json.dumps(each) for (at, *_), each in zip(written, settings, strict=True) if at == folder]
         write_atomically(out / folder / "run_settings.jsonl", "".join(f"{row}\n" for row in rows).encode())
-    return [out / folder / f"{task}.json" for folder, task, *_ in contents]
+    return [out / folder / f"{task}.json" for folder, task, _ in written]
 
 
 def _task(kept: StoredRecord) -> str:
@@ -99,16 +102,18 @@ def _folder(record: Record) -> Path:
     return Path("results", name.replace("/", "__"), slug(revision))
 
 
-def _result(task: str, record: Record) -> dict[str, Any]:
-    source = record.dataset.source.partition("@")[2]
-    scores = _scores(record)
+def _result(task: str, repeats: Sequence[Record]) -> dict[str, Any]:
+    """Return the content of a file of results: the means over the repeats of a system."""
+    source = repeats[0].dataset.source.partition("@")[2]
+    of_each = [_scores(record) for record in repeats]
+    scores = {name: _mean([each[name] for each in of_each]) for name in of_each[0]}
     whole = {**scores, "main_score": scores["ndcg_at_10"], "hf_subset": "default", "languages": ["eng-Latn"]}
     return {
         "dataset_revision": source or UNKNOWN_REVISION,
         "task_name": task,
         "mteb_version": VERSION,
         "scores": {"test": [{**whole, "mteb_version": VERSION}]},
-        "evaluation_time": round(record.cost.seconds, 6),
+        "evaluation_time": _mean([record.cost.seconds for record in repeats]),
         "kg_co2_emissions": None,
     }
 
@@ -153,12 +158,13 @@ def _meta(record: Record) -> dict[str, Any]:
     }
 
 
-def _settings(task: str, record: Record) -> dict[str, Any]:
+def _settings(task: str, record: Record, runs: int) -> dict[str, Any]:
+    of_runs = {"scores": f"means over {runs} runs"} if runs > 1 else {}
     return {
         "task": task,
         "splits": ["test"],
         "version": {"mteb": None, **record.versions},
-        "encode_kwargs": {"system": public_value(record.system)},
+        "encode_kwargs": {"system": public_value(record.system), **of_runs},
         "subsets": ["default"],
     }
 
