@@ -124,7 +124,7 @@ def _command(folder: Path, *words: str) -> None:
 @contextmanager
 def _review_page(folder: Path, *source: str) -> Iterator[str]:
     """Serve a review page, and yield its address."""
-    command = [R2MED, "review", *source, "--port", "0"]
+    command = [R2MED, "review", "serve", *source, "--port", "0"]
     with subprocess.Popen(command, cwd=folder, env=_settings(folder), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         yield next(found[0] for line in server.stdout if (found := re.search(r"http://[\d.:]+/", line)))

@@ -411,6 +411,8 @@ def test_two_people_grade_the_labels_of_a_judge_and_the_scores_follow(
     words = [file, "--results", tmp_path / "results", "--sample", "2", "--influential", "1"]
     desk.start_process("0", *words)
     phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+    entry = desk.open("")
+    assert "Unsure" not in entry.inner_text("main"), "a grade has no such button"
     ann, bo = desk.open("#/review?name=Ann", **phone), desk.open("#/review?name=Bo")
     assert {pair: ratio for pair, ratio in ann.evaluate(CONTRAST.read_text()) if ratio < 4.5} == {}
     assert ann.evaluate("document.documentElement.scrollWidth") <= 390

@@ -68,7 +68,8 @@ def test_a_stopped_server_does_not_wait_for_an_llm_that_hangs(chat_server, marke
 
 
 def test_a_search_by_words_has_no_marks_of_generated_text_and_says_if_nothing_was_found(corpus_alone, tmp_path):
-    with serving(corpus_alone, R2MED_HOME=tmp_path / "home") as server, launched() as browser:
+    systems = ("--system", "bm25", "--system", "rm3 → bm25")
+    with serving(corpus_alone, *systems, R2MED_HOME=tmp_path / "home") as server, launched() as browser:
         page = browser.new_page()
         page.goto(f"{server.url}/")
         page.wait_for_selector("#first option", state="attached")
@@ -77,6 +78,11 @@ def test_a_search_by_words_has_no_marks_of_generated_text_and_says_if_nothing_wa
         page.wait_for_selector(".answer .empty")
         assert page.inner_text(".answer .empty") == NOTHING_FOUND
         assert page.is_visible("#legend") and not page.is_visible("#legend-generated")
+        page.select_option("#first", "rm3 → bm25")
+        page.fill("#question", QUESTION)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".answer .passages")
+        assert page.is_visible("#legend-generated"), "words that feedback added are marked too"
         page.keyboard.press("Escape")
         page.keyboard.press("?")
         assert page.is_visible("dialog[open] >> text=write a question")

@@ -24,12 +24,13 @@ def show_advice(advice: Advice, out: str | Path) -> Shown:
 
 
 def _page(advice: Advice, folder: Path) -> Page:
+    from r2med.evaluation.measure import HEADLINE_MEASURE
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Note, Page, Section, Table
 
     columns = (
         Column("Pipeline"),
-        Column("nDCG@10", "score"),
+        Column(str(HEADLINE_MEASURE), "score"),
         Column("expected loss", "score", 1),
         Column("adjusted p", "p"),
         Column("p50 s", "seconds", missing=UNKNOWN),

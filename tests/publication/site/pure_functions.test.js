@@ -243,6 +243,7 @@ test("the mimic rate is a column if a system has it; the lowest is the best, and
   const row = { name: "paper", kind: "retriever", llm: "", size: null, values: [0.9, 0.1], average: null };
   const site = {
     measure: "nDCG@10",
+    mimic_measure: "Mimic@5",
     datasets: ["a", "b"].map((name) => ({ name, ...facts })),
     sets: ["a", "b"].map((name, i) => ({ name, datasets: [i], group: name, missing: [], overlays: [] })),
     systems: [
@@ -260,6 +261,7 @@ test("the mimic rate is a column if a system has it; the lowest is the best, and
   assert.ok(!rows.columns(site, site.sets[1]).some((column) => column.id === "mimic"));
   const columns = rows.columns(site, site.sets[0]);
   const at = columns.findIndex((column) => column.id === "mimic");
+  assert.deepEqual([columns[at].title, columns[at].label], ["Mimic@5", "Mimic"]);
   const made = await rows.all(site, 0, "nDCG@10", columns);
   assert.deepEqual(
     made.map((each) => [each.name, each.cells[at]]),

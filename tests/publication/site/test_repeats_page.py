@@ -9,7 +9,7 @@ import pytest
 from r2med.publication.site import make_board
 from support.records import repeated, write_records
 
-from .conftest import Open, whole
+from .conftest import Open, unreached, whole
 
 SYSTEMS = {"often(x)": (0.5, 4), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
 
@@ -17,7 +17,7 @@ SYSTEMS = {"often(x)": (0.5, 4), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("repeats")
-    made = repeated(SYSTEMS, {"notes": 30}, noise=0.05, shift=0.05)
+    made = repeated(SYSTEMS, {"questions-of-the-emergency-department": 30}, noise=0.05, shift=0.05)
     return make_board([write_records(made, folder / "results")], folder / "board", texts=False).parent
 
 
@@ -33,6 +33,11 @@ def test_each_row_says_how_often_it_was_run_and_one_run_is_marked(open_page: Ope
     assert all("from the queries" in title for title in titles.values())
     assert "± 0.00 from the runs" in titles["bm25"] and "from the runs" in titles["often(x)"]
     assert "how much runs differ is not known" in titles["once(x)"]
+
+
+def test_a_long_name_of_a_dataset_does_not_widen_the_page(open_page: Open) -> None:
+    page = open_page("#/leaderboard?set=own+data")
+    assert [unreached(page, width) for width in (1400, 900, 390)] == [[], [], []]
 
 
 def test_the_page_of_a_system_has_both_parts_and_how_it_was_timed(open_page: Open) -> None:

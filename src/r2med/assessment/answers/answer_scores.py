@@ -38,7 +38,7 @@ ANSWER_MEASURES: Mapping[str, str] = {
     CITATION_SUPPORT: "Share of the sentences of an answer that are supported by the passages they cite.",
     CITATION_RELEVANCE: "Share of the cited passages that are relevant in the judgements.",
     STEP_RECALL["returned"]: "Share of the relevant documents that a search of the agent returned.",
-    STEP_RECALL["shown"]: "Share of the relevant documents whose text stood in the conversation.",
+    STEP_RECALL["shown"]: "Share of the relevant documents whose text was in the conversation.",
     STEP_RECALL["opened"]: "Share of the relevant documents that the agent opened.",
     STEP_RECALL["cited"]: "Share of the relevant documents that the answer cites.",
     STEP_RECALL["kept"]: "Share of the relevant documents in the agent's list at the end.",

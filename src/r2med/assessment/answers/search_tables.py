@@ -28,7 +28,7 @@ from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Table
 
 FUNNEL_NOTE = (
-    "Share of the relevant documents of a question that a search returned, whose text stood in the conversation, that "
+    "Share of the relevant documents of a question that a search returned, whose text was in the conversation, that "
     "the agent opened, cited in its answer, and kept in its list at the end. A step that an agent does not have is "
     "empty. citation precision: the share of the cited documents that are relevant."
 )

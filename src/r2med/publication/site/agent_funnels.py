@@ -21,7 +21,7 @@ from r2med.foundation.pages.estimate import Estimate
 
 ABOUT_STEP: Mapping[str, str] = {
     "returned": "in a result list of a search",
-    "shown": "whose text stood in the conversation",
+    "shown": "whose text was in the conversation",
     "opened": "that the agent opened",
     "cited": "that the answer cites",
     "kept": "in the list at the end",

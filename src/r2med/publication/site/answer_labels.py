@@ -73,7 +73,7 @@ MEASURES = (
         "Recall of shown documents",
         "Shown",
         "Search",
-        "Share of the relevant documents whose text stood in the conversation.",
+        "Share of the relevant documents whose text was in the conversation.",
     ),
     AnswerMeasure(
         "opened-recall",

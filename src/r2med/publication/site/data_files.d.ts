@@ -107,6 +107,7 @@ interface Site {
   explored_measures: string[]; // that the explorer offers
   system_kinds: string[]; // in the order of the marks in charts
   aspect_measures: string[]; // the columns of systems' `aspects`
+  mimic_measure: string; // of systems' `mimics`
   latex: Record<string, string>;
   datasets: DatasetFacts[];
   sets: DatasetSet[];
@@ -313,7 +314,7 @@ interface AgentTrace {
     analysis: string;
     status?: string; // of a call of a tool
     further?: boolean; // a further call in the same turn of the model
-    shown?: string[]; // documents whose text stood in the conversation
+    shown?: string[]; // documents whose text was in the conversation
     opened?: string[]; // documents that the agent looked into
   }[];
   chosen?: string[]; // documents that the agent ended with

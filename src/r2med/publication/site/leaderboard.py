@@ -99,6 +99,7 @@ def site_value(
         "explored_measures": list(EXPLORED_MEASURES),
         "system_kinds": list(SYSTEM_KINDS),
         "aspect_measures": list(map(str, ASPECT_COLUMNS)),
+        "mimic_measure": str(MIMIC),
         "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [_set(each, names) for each in sets],

@@ -65,12 +65,13 @@ pages.reviewEnter = async (main, site, { post, begin }) => {
     { name: "Accept", value: "The passage gives the answer, or a step of the reasoning that decides it." },
     { name: "Reject", value: "It does not, even if it shares many words with the question." },
   ];
+  const isUnsurePossible = kinds.some(({ scale }) => scale.some(({ verdict }) => verdict === "unsure"));
   const facts = [
     ...(kinds.some((kind) => kind.name === "passage") ? passages : []),
     ...kinds
       .filter((kind) => kind.name !== "passage")
       .map((kind) => ({ name: kind.noun[0].toUpperCase() + kind.noun.slice(1), value: kind.task })),
-    { name: "Unsure", value: "You cannot decide. Write why, and continue." },
+    ...(isUnsurePossible ? [{ name: "Unsure", value: "You cannot decide. Write why, and continue." }] : []),
   ];
   main.replaceChildren(
     h(

@@ -176,7 +176,7 @@
     section.firstElementChild.append(
       h("span", { class: "muted" }, `${counted(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`),
     );
-    if (answer.generated.length) $("legend-generated").hidden = false;
+    if (answer.generated.length || answer.terms.length) $("legend-generated").hidden = false;
     const failed = answer.stages.filter((stage) => stage.status !== "ok");
     const bare = (stage) => stage.stage === "expand" && stage.status === "failed";
     const told = failed.map((stage) =>

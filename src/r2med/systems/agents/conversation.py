@@ -95,7 +95,7 @@ class AgentTurn:
     completion_tokens: int = 0
     seconds: float = 0.0
     shown: tuple[str, ...] = ()
-    """The documents whose text stood in the conversation after this turn."""
+    """The documents whose text was in the conversation after this turn."""
     opened: tuple[str, ...] = ()
     """The documents that the model opened, or in which it looked for words."""
     status: str = ""

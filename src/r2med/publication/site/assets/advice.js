@@ -14,11 +14,12 @@
   const chance = (p) => (p < 0.001 ? "< 0.001" : p.toFixed(3));
   const rungOf = (advice, choice) => advice.rungs.find((rung) => rung.system === advice[choice]);
 
-  async function show(main, params) {
+  /** @type {Page["show"]} */
+  async function show(main, params, site) {
     const all = await pages.load("advice");
     const advice = all.find((each) => each.dataset === params.get("data")) || all[0];
     main.append(
-      lede(all, advice),
+      lede(all, advice, site.measure),
       choices(advice),
       h("div", { class: "section" }, parts.command(advice.command)),
       parts.section(
@@ -28,7 +29,7 @@
           { class: "wide" },
           "The pipelines are in the order in which they were tried, cheap ones first. Dots are means, bars are 95 % intervals, and the dashed line marks the best mean. Settings were chosen on other questions than those they are scored on. Half of the questions take at most the time p50, and 95 % at most p95. p is adjusted for the number of comparisons with the best.",
         ),
-        ladder(advice),
+        ladder(advice, site.measure),
       ),
       advice.left_out.length
         ? parts.section(
@@ -39,11 +40,11 @@
     );
   }
 
-  function lede(all, advice) {
+  function lede(all, advice, measure) {
     return parts.lede(
       [
         named(advice.dataset),
-        ` · ${count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`,
+        ` · ${count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · ${measure} × 100`,
       ],
       "Which pipeline to use",
       all.length > 1
@@ -82,13 +83,14 @@
   /**
    * @param {AdviceFile} advice
    * @param {ReturnType<typeof pages.chart.scale>} scale
+   * @param {string} measure
    * @returns {TableColumn<Rung>[]}
    */
-  const columns = (advice, scale) => [
+  const columns = (advice, scale, measure) => [
     { title: "Pipeline", isHead: true, cell: (rung) => pipeline(rung, advice) },
     { title: "", axis: scale.head(), kind: "plot", cell: (rung) => scale.cell(rung) },
     {
-      title: "nDCG@10",
+      title: measure,
       num: true,
       cell: (rung) => h("td", { class: rung.system === advice.best ? "num best" : "num" }, points(rung.value)),
     },
@@ -99,10 +101,10 @@
     { title: "$ / 1,000", num: true, cell: (rung) => price(rung.dollars) },
   ];
 
-  /** @param {AdviceFile} advice */
-  function ladder(advice) {
+  /** @type {(advice: AdviceFile, measure: string) => HTMLElement} */
+  function ladder(advice, measure) {
     const scale = pages.chart.scale(advice.rungs, rungOf(advice, "best").value);
-    const shown = columns(advice, scale);
+    const shown = columns(advice, scale, measure);
     const groups = advice.groups
       .map(({ name, title }) => ({ title, rungs: advice.rungs.filter((rung) => rung.group === name) }))
       .filter(({ rungs }) => rungs.length);

@@ -138,6 +138,7 @@
   /** @param {AnswersView} chosen */
   function correlations(chosen) {
     if (!chosen.correlations.length) return [];
+    const { measure } = view.site;
     const r = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
     const interval = (score) => (score?.low == null ? "–" : `${r(score.low)} to ${r(score.high)}`);
     return [
@@ -146,10 +147,10 @@
         h(
           "p",
           null,
-          "Pearson’s r of nDCG@10 and accuracy across systems. Corrected: without the noise of few questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise.",
+          `Pearson’s r of ${measure} and accuracy across systems. Corrected: without the noise of few questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise.`,
         ),
         parts.table(
-          "Correlation of nDCG@10 and accuracy",
+          `Correlation of ${measure} and accuracy`,
           [
             { title: "Reader", isHead: true, cell: (row) => named(row.reader) },
             { title: "Systems", num: true, cell: (row) => count(row.systems) },

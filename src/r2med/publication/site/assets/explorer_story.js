@@ -90,7 +90,7 @@ pages.explorerStory = (() => {
           part(label(turn), turn.text),
           part("Search", turn.query),
           part("Status", turn.status === "ok" ? "" : turn.status),
-          part("Told", turn.notice),
+          part("Notice", turn.notice),
           documents(
             trace,
             "Retrieved",

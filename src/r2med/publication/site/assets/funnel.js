@@ -145,12 +145,15 @@
   const path = ({ searching }) => [
     ["Searches per question", number(searching.searches)],
     ["Repeated searches", number(searching.repeated)],
-    ["New relevant per search", number(searching.new_relevant)],
+    ["New relevant documents per search", number(searching.new_relevant)],
     ["Guesses", percent(searching.guess)],
     ["Finds", percent(searching.find)],
     ["Tokens per question", count(Math.round(searching.tokens ?? 0))],
-    ["Dollars per 1,000", searching.dollars === undefined ? "unknown" : formats.dollars(1000 * searching.dollars)],
-    ["Seconds of the LLM", number(searching.seconds)],
+    [
+      "Dollars per 1,000 questions",
+      searching.dollars === undefined ? "unknown" : formats.dollars(1000 * searching.dollars),
+    ],
+    ["Seconds of the LLM per question", number(searching.seconds)],
   ];
 
   function questions(funnel, site) {

@@ -118,8 +118,8 @@ pages.rows = (() => {
     return [
       {
         id: "mimic",
-        title: "Mimic@10",
-        label: "Mimic",
+        title: site.mimic_measure,
+        label: site.mimic_measure.split("@")[0],
         group: "Harm",
         kind: "harm",
         about:
