@@ -17,6 +17,7 @@ from typing import Any
 
 from r2med.assessment.answers.answer_controls import OTHER, REFERENCE
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
+from r2med.assessment.answers.searched_answers import searching_means
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import nuggets_of
@@ -635,3 +636,82 @@ def _choices() -> Iterator[tuple[str, Edit]]:
     yield "choice: called refused", rows(lambda row: row.update(status="refused"))
     yield "choice: a verdict of a judge", rows(lambda row: row.update(by_judge=True))
     yield "choice: no options", rows(lambda row: row.update(options=[], choice=None))
+
+
+def searched_forgeries() -> Iterator[tuple[str, Edit]]:
+    """Yield forgeries of an entry with the answers of an agent: of its answers, and of its conversations.
+
+    All scores, means, counts and digests are made right.
+    """
+
+    def row(change: Callable[[dict[str, Any]], object], query: str = "finder") -> Edit:
+        def edit(case: Case) -> None:
+            given = case.given()
+            change(next(each for each in given if each["query"] == query and each["condition"] == "searched"))
+            case.give(given)
+            case.answers()["searching"] = searching_means([GivenAnswer(**each) for each in given])
+
+        return edit
+
+    def fact(name: str, value: Any, query: str = "finder") -> Edit:
+        return row(lambda each: each["search"].update({name: value}), query)
+
+    def step(name: str, documents: list[str], query: str) -> Edit:
+        return row(lambda each: each["search"]["steps"].update({name: documents}), query)
+
+    def told(change: Callable[[dict[str, Any]], object]) -> Edit:
+        def edit(case: Case) -> None:
+            facts = case.answers()["conversations"]
+            traces = json.loads(case.files[f"{facts['sha256']}.traces.json"])
+            change(traces["finder"])
+            content = json.dumps(traces).encode()
+            facts["sha256"] = sha = hashlib.sha256(content).hexdigest()
+            case.files[f"{sha}.traces.json"] = content
+
+        return edit
+
+    def cited(each: dict[str, Any]) -> None:
+        each["text"] = "Illness dropper [1]."
+        each["sentences"] = [{"text": "Illness dropper .", "documents": [each["read"][0]]}]
+        each["search"]["steps"]["cited"] = [each["read"][0]]
+
+    def without_first_search(trace: dict[str, Any]) -> None:
+        trace["turns"] = [turn for turn in trace["turns"] if turn["documents"] is None]
+
+    yield (
+        "another answer",
+        row(lambda each: each.update(text="Illness finder.", sentences=[{"text": "Illness finder."}])),
+    )
+    yield (
+        "a right answer instead of none",
+        row(
+            lambda each: each.update(
+                status="answered", failure="", text="Illness quitter.", sentences=[{"text": "Illness quitter."}]
+            ),
+            "quitter",
+        ),
+    )
+    yield "a further citation", row(cited, "dropper")
+    yield "another confidence", fact("confidence", 1.0)
+    yield "no confidence", fact("confidence", None, "skimmer")
+    yield "fewer searches", fact("searches", 0)
+    yield "fewer repeated searches", fact("repeated", 0, "looper")
+    yield "a guess called a find", fact("named", "find", "guesser")
+    yield "fewer tokens read", fact("prompt_tokens", 1)
+    yield "fewer tokens written", fact("completion_tokens", 1)
+    yield "fewer turns", fact("turns", 1)
+    yield "less time", fact("seconds", 123.0)
+    yield "opened documents", step("opened", ["dropper-alpha"], "dropper")
+    yield "kept documents", step("kept", ["dropper-alpha"], "dropper")
+    yield "shown documents left out", step("shown", [], "skimmer")
+    yield "a step left out", row(lambda each: each["search"]["steps"].pop("opened"), "dropper")
+    yield "other means of the path", lambda case: case.answers()["searching"].update(tokens=1.0)
+    yield "other figures as BrowseComp-Plus", lambda case: case.answers()["as_browsecomp"].update(accuracy=100.0)
+    yield "no conversations", lambda case: case.answers().update(conversations=None)
+    yield "conversations that are not here", lambda case: case.answers()["conversations"].update(sha256="0" * 64)
+    yield "a conversation with another answer", told(lambda trace: trace.update(text="Measles."))
+    yield "a conversation with another confidence", told(lambda trace: trace.update(confidence=0.1))
+    yield "a conversation without a search", told(without_first_search)
+    yield "a conversation with fewer tokens", told(lambda trace: trace["total"].update(prompt_tokens=1))
+    yield "a conversation with an opened document", told(lambda trace: trace["steps"]["opened"].append("finder-gamma"))
+    yield "a conversation that is no object", told(lambda trace: trace.update(turns=[1]))

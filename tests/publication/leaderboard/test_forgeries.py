@@ -26,7 +26,8 @@ from r2med.publication.leaderboard.board_entries import NOT_VERIFIED, SubmittedR
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.verification import Verification
 from support.answer_records import answer_record, answered, rescored
-from support.forgeries import Case, forgeries
+from support.forgeries import Case, forgeries, searched_forgeries
+from support.searching_agents import scripted_runtime, village
 from support.synthetic_answers import write
 
 DATA = "demo/Medical-Sciences"
@@ -146,3 +147,33 @@ def test_no_forgery_is_shown_without_its_mark_before_it_was_verified(honest: Cas
             continue
         assert all(NOT_VERIFIED in each.record.system for each in shown.records), name
         assert all(NOT_VERIFIED in each.record.reader for each in shown.answers), name
+
+
+@pytest.fixture(scope="module")
+def honest_agent(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """An entry with the answers of an agent that searches, and with its ranking."""
+    folder = tmp_path_factory.mktemp("agent")
+    data = village(folder / "set")
+    with scripted_runtime(folder) as opened:
+        asked = {"data": data, "conditions": ["closed book", "searched"], "out": folder / "results", "setup": opened}
+        r2med.answer("agent(script, calls=tags, turns=8)", **asked)
+    submit([folder / "results"], folder / "entry.json", max_failures=1.0)
+    endings = {"*.trec.gz": ".gz", "*.answers.jsonl": ".answers.jsonl", "*.traces.json": ".traces.json"}
+    found = [(file, ending) for form, ending in endings.items() for file in (folder / "results").rglob(form)]
+    files = {f"{sha256(file)}{ending}": file.read_bytes() for file, ending in found}
+    return Case(json.loads((folder / "entry.json").read_text()), files, load(data))
+
+
+def test_an_honest_agent_matches_and_no_answer_without_its_conversation_does(
+    honest_agent: Case, tmp_path: Path, store: Store
+) -> None:
+    found, shown = checked(honest_agent.copied(), tmp_path / "honest", store)
+    assert [each.fault for each in found] == ["", ""] and not any(each.unverified for each in shown.answers)
+    passed = []
+    for number, (name, edit) in enumerate(searched_forgeries()):
+        case = honest_agent.copied()
+        edit(case)
+        *_, of_answers = checked(case, tmp_path / str(number), store)[0]
+        if not of_answers.fault or "\n" in of_answers.fault:
+            passed.append(name)
+    assert passed == []

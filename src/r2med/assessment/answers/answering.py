@@ -23,6 +23,7 @@ from r2med.assessment.answers.answering_agents import (
     check_conditions,
     check_forms,
     figures_as_browsecomp,
+    run_files,
 )
 from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
@@ -344,7 +345,8 @@ class AnswerPlan:
         if SEARCHED in self.conditions:
             (system,) = (system for system in self.retrieval.systems if system.name == retrieval.system)
             judged = scores.judge is not None
-            figures = figures_as_browsecomp(system, dataset, each.work.traces(), scores.answers, judged)
+            files = run_files(system, dataset, each.work.traces())
+            figures = figures_as_browsecomp(files, dataset, scores.answers, judged)
         return write_answer_record(
             each.work.path,
             self.key(dataset, retrieval, reader),

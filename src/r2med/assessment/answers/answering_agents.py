@@ -117,25 +117,29 @@ def check_forms(systems: Sequence[System], datasets: Sequence[Dataset], form: Ca
             )
 
 
+def run_files(system: System, dataset: Dataset, traces: Mapping[str, Sequence[Any]]) -> list[AgentRunFile]:
+    """Return the run files of an agent: those that it left, or those that its conversations would be."""
+    stage = system.retriever
+    return list(stage.read(dataset, system.runtime.store).files) if isinstance(stage, AgentRun) else files_of(traces)
+
+
+def files_of(traces: Mapping[str, Sequence[Any]]) -> list[AgentRunFile]:
+    """Return conversations as run files."""
+    return [AgentRunFile.parse(file_of_trace(query, own[0], "")) for query, own in traces.items() if own]
+
+
 def figures_as_browsecomp(
-    system: System, dataset: Dataset, traces: Mapping[str, Sequence[Any]], answers: Sequence[GivenAnswer], judged: bool
+    run: Sequence[AgentRunFile], dataset: Dataset, answers: Sequence[GivenAnswer], judged: bool
 ) -> dict[str, float]:
     """Return the figures of an agent as BrowseComp-Plus computes them; empty if a question has no judged document."""
     given = {each.query: each for each in answers if each.condition == SEARCHED}
-    files = [file for file in _run_files(system, dataset, traces) if file.query in given]
+    files = [file for file in run if file.query in given]
     first = {file.query: file for file in reversed(files)}
     graded = [_graded(file, given[file.query], judged, first[file.query]) for file in files]
     try:
         return browsecomp_figures(graded, {query: list(grades) for query, grades in dataset.qrels.items()})
     except UserError:
         return {}
-
-
-def _run_files(system: System, dataset: Dataset, traces: Mapping[str, Sequence[Any]]) -> list[AgentRunFile]:
-    stage = system.retriever
-    if isinstance(stage, AgentRun):
-        return list(stage.read(dataset, system.runtime.store).files)
-    return [AgentRunFile.parse(file_of_trace(query, own[0], "")) for query, own in traces.items() if own]
 
 
 def _graded(file: AgentRunFile, answer: GivenAnswer, judged: bool, first: AgentRunFile) -> GradedFile:

@@ -25,7 +25,7 @@ from r2med.evaluation.records.answer_record import (
     answers_path,
     write_answers,
 )
-from r2med.evaluation.records.answer_words import AnswerForm, Condition
+from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm, Condition
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import slug
@@ -86,6 +86,7 @@ def write_answer_record(
         queries={query: facts[query] for query in asked},
         retrieval={query: retrieval.per_query[query][headline] for query in asked},
         answers=write_answers(answers, path),
+        conversations=retrieval.traces if SEARCHED in dict.fromkeys(each.condition for each in answers) else None,
         nuggets=nuggets,
         judge=scored.judge,
         costs={

@@ -180,6 +180,9 @@ class AnswerRecord(RecordPart):
     """Query -> nDCG@10 of the system, for the questions that were asked."""
     answers: FileFacts | None = None
     """The file with all answers."""
+    conversations: FileFacts | None = None
+    """In the condition "searched", the file with the conversations of the agent. It is that of the record of its
+    ranking."""
     nuggets: str = ""
     """A digest of the nuggets that were matched; empty without nuggets."""
     judge: JudgeFacts | None = None
@@ -267,10 +270,10 @@ class AnswerRecord(RecordPart):
     def parse(cls, content: bytes, path: Path | str) -> AnswerRecord:
         """Return the record in the bytes of a file. `path` is its name in messages."""
         record = parse_sealed(cls, content, path, FORMAT, "r2med answer SYSTEM")
-        file = record.answers.file if record.answers else ""
-        # Otherwise the record of another person could make a board show any file.
-        if file and Path(file).name != file:
-            raise UserError(f"{path} names {file[:200]}, which is not a file beside it: run it again")
+        for facts in filter(None, (record.answers, record.conversations)):
+            # Otherwise the record of another person could make a board show any file.
+            if Path(facts.file).name != facts.file:
+                raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
         return record
 
     def given(self, folder: Path | str) -> tuple[GivenAnswer, ...]:

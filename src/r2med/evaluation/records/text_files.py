@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-TEXT_FILES = ("generated", "traces", "answers")
+TEXT_FILES = ("generated", "traces", "answers", "conversations")
 """Fields of records that name a file of texts."""
 METADATA_ENDING = ".ir_metadata.yml"
 NUGGETS_ENDING = ".nuggets.jsonl"

@@ -21,16 +21,18 @@ from r2med.assessment.answers.reading import (
     random_passages,
     relevant_passages,
 )
+from r2med.assessment.answers.searched_answers import searched_status
 from r2med.assessment.answers.statuses import refuses, status_of
 from r2med.assessment.panels.panel import UNTESTED
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of, read_nuggets
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
-from r2med.evaluation.records.answer_words import Condition
+from r2med.evaluation.records.answer_words import SEARCHED, Condition
 from r2med.evaluation.records.dataset_facts import query_facts
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
+from r2med.publication.leaderboard.agent_conversations import conversation_faults
 from r2med.publication.leaderboard.stated_answers import answer_setting_faults, judge_faults, stated_questions
 from r2med.publication.leaderboard.submitted_answers import failed_scores
 
@@ -66,6 +68,8 @@ def unverified(record: AnswerRecord) -> tuple[str, ...]:
     without = [status for rows in record.statuses.values() for status, count in rows.items() if count]
     if silent := [each for each in ("refused", "cut off", "unreadable") if each in without]:
         parts.append(f"answers without a text, which are said to be {' or '.join(silent)}")
+    if SEARCHED in record.statuses:
+        parts.append("that its agent had these conversations, and what they cost")
     if record.notices:
         parts.append("its notices")
     if (left := record.dataset.judged_queries - len(record.queries)) > 0:
@@ -79,10 +83,12 @@ def answer_record_faults(
     dataset: Dataset,
     ranking: ReadRanking | None,
     nuggets_file: Path | None = None,
+    conversations: Path | None = None,
 ) -> Iterator[str]:
     """Yield what does not match, in the order of the checks. The facts of the dataset were checked before.
 
     `nuggets_file` is the file of nuggets that a pack brings with the record. Without it, those of the dataset count.
+    `conversations` is the file of what an agent did, if it is here.
     """
     yield from answer_setting_faults(record)
     try:
@@ -107,6 +113,8 @@ def answer_record_faults(
         where = f"the answer to query {answer.query} in the condition {answer.condition}"
         for fault in _answer_faults(answer, asked):
             yield f"{where} {fault}"
+    if conversations:
+        yield from conversation_faults(record, answers, dataset, conversations)
     yield from _record_values(record, answers)
     yield from judge_faults(record, answers)
     yield from _retrieval_faults(record, ranking)
@@ -196,7 +204,7 @@ def _search_faults(answer: GivenAnswer, asked: _Asked) -> Iterator[str]:
         if step != "cited" and (strange := next((each for each in documents if each not in answer.read), None)):
             yield f"states {strange[:60]!r} as {step}, but no search returned it"
     cited = {document for sentence in answer.sentences for document in sentence.documents}
-    if "cited" in steps and set(steps["cited"]) != cited:
+    if "cited" in steps and set(steps["cited"]) != cited and not answer.options:
         yield "states other cited documents than those of its text"
     grades = asked.dataset.qrels[query]
     found = sum(grades.get(document, 0) > 0 for document in steps.get("returned", ()))
@@ -228,7 +236,8 @@ def _status_faults(answer: GivenAnswer, query: Query, dataset: Dataset) -> Itera
     if answer.failure or (not answer.text and answer.status != "answered"):
         if answer.text or answer.choice is not None or answer.sentences:
             yield "has a text or a choice, but it is stated as a failure"
-        if not answer.failure or failed_status(answer.failure) != answer.status:
+        status_of_failure = searched_status if answer.condition == SEARCHED else failed_status
+        if not answer.failure or status_of_failure(answer.failure) != answer.status:
             yield f"is stated as {answer.status}, but its failure is {answer.failure[:60]!r}"
         return
     if answer.options:

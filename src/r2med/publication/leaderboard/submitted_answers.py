@@ -23,6 +23,7 @@ from r2med.evaluation.records.answer_collection import (
 from r2med.evaluation.records.answer_record import FORMAT, SUFFIX, AnswerRecord, answer_key
 from r2med.evaluation.records.answer_words import Condition
 from r2med.evaluation.records.collection import record_files
+from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
@@ -94,6 +95,9 @@ def public_answers(kept: StoredAnswers, keys: Mapping[str, str]) -> AnswerRecord
         body |= _with_failures(record, failed)
     names = f"{slug(body['system'])[:100]}__{slug(body['reader'])[:50]}"
     body["answers"]["file"] = f"{names}-{body['key'][:10]}.answers.jsonl"
+    if facts := record.conversations:
+        checked_file(kept.path.parent / facts.file, facts.sha256, "r2med answer makes it again")
+        body["conversations"]["file"] = f"{names}-{body['key'][:10]}.traces.json"
     return AnswerRecord(**body)
 
 
@@ -134,8 +138,9 @@ def _faults(record: AnswerRecord) -> Iterator[str]:
         yield f"an answer record of format {record.format}, but this version reads format {FORMAT}"
     if record.answers is None:
         yield "the entry must name the file of its answers"
-    elif re.search(r"[/\\\0]", record.answers.file):
-        yield f"its answers have a path instead of a name: {record.answers.file[:200]}"
+    for facts in filter(None, (record.answers, record.conversations)):
+        if re.search(r"[/\\\0]", facts.file):
+            yield f"its answers have a path instead of a name: {facts.file[:200]}"
     yield from answer_faults(record)
     yield from board_name(record.reader)
     yield from name_faults((record.system, record.reader, record.dataset.name), record.created)

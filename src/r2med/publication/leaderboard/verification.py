@@ -20,6 +20,7 @@ from r2med.data.runs.trec import format_run
 from r2med.evaluation.measure import Measure, relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_words import SEARCHED
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
@@ -244,7 +245,12 @@ class _Desk:
         except UserError as error:
             yield str(error)
             return
-        yield from answer_record_faults(record, given, dataset, ranking)
+        conversations = self._files.get(record.conversations.sha256) if record.conversations else None
+        if SEARCHED in record.statuses and conversations is None:
+            named = record.conversations.file if record.conversations else "the record names none"
+            yield f"its file of conversations is missing or was changed: {named}"
+            return
+        yield from answer_record_faults(record, given, dataset, ranking, conversations=conversations)
 
     def _dataset(self, facts: DatasetFacts) -> Dataset | str:
         if facts.name not in self._datasets:
@@ -273,7 +279,7 @@ def _run_files(runs: Path) -> dict[str, Path]:
     if not runs.is_dir():
         raise UserError(f"{runs}: no such folder: give the folder of the run files")
     files = [file for file in sorted(runs.rglob("*")) if file.is_file()]
-    return {sha256(file): file for file in files if ".json" not in file.suffix or file.suffix == ".jsonl"}
+    return {sha256(file): file for file in files if file.suffix != ".json" or file.name.endswith(".traces.json")}
 
 
 def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:

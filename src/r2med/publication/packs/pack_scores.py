@@ -58,7 +58,9 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             if file is None or dataset is None:
                 continue
             nuggets = pack.copied(nuggets_path(path), Path(folder))
-            if fault := next(answer_record_faults(answers, answers.given(file.parent), dataset, None, nuggets), ""):
+            told = file.with_name(answers.conversations.file) if answers.conversations else None
+            given = answers.given(file.parent)
+            if fault := next(answer_record_faults(answers, given, dataset, None, nuggets, told), ""):
                 raise UserError(f"{path}: {fault}")
             scored.add(answers.key)
     return scored
