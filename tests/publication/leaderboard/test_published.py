@@ -74,15 +74,15 @@ def csv_row(**given: str) -> dict[str, str]:
     return {**dict.fromkeys(columns, ""), "reported_by": "someone", "source": "somewhere", **given}
 
 
-def test_a_row_of_one_dataset_has_no_average_and_no_mean() -> None:
+def test_a_row_of_one_dataset_has_no_average() -> None:
     row = published_module._row(csv_row(retriever="mine", Biology="12.5"), ())
-    assert (row.scores, row.average, row.average_without_biology) == ({"Biology": 12.5}, None, None)
+    assert (row.scores, row.average) == ({"Biology": 12.5}, None)
     assert not row.average_only
 
 
 def test_a_row_may_have_its_average_alone() -> None:
     row = row_of("first stage not published → InsertRank (DeepSeek-R1)", 51.1)
-    assert (row.scores, row.average_only, row.average_without_biology) == ({}, True, None)
+    assert (row.scores, row.average_only) == ({}, True)
     assert row.system == "bm25 → insertrank(deepseek-r1)@100"
     assert "BM25 is our choice" in row.differs
 
@@ -134,11 +134,3 @@ def test_a_row_is_named_as_one_would_type_it() -> None:
     assert row_of("nv → bge-reranker@100", 14.08).system == "nv:published → bge-reranker:published@100"
     assert row_of("Diver-Retriever-4B → ERank-32B@100", 49.3).system == "diver → erank-32b@100"
     assert row_of("Qwen3-4B-ms", 23.09).system == ""  # its weights were never published
-
-
-def test_without_biology_the_order_at_the_top_changes() -> None:
-    first = max(published(), key=lambda row: row.average or 0)
-    other = max(published(), key=lambda row: row.average_without_biology or 0)
-    assert (first.reranker, first.average_without_biology) == ("GroupRank-32B", pytest.approx(51.257, abs=0.001))
-    assert other.reranker == "DeepSeek-V3.1 groupwise zero-shot"
-    assert other.average_without_biology == pytest.approx(51.757, abs=0.001)

@@ -57,8 +57,6 @@ COLUMNS: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
 }
 """Part of a dataset -> role of a column -> its names on the hub. The first name that a table has counts."""
 
-CORPUS_ROLES = ("documents", "pairs")
-
 OPTIONAL = {"title", "answer", "body_system", "excluded_ids", "needs_inference", "options"}
 
 RELEVANT_IDS = ("gold_ids_long", "gold_ids")

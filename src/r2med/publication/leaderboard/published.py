@@ -11,7 +11,7 @@ from importlib import resources
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med.data.dataset_cards import BENCHMARK, cards, groups
+from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, parse_stage, printed_system
 from r2med.models.encoders.model_cards import MODELS
@@ -69,17 +69,6 @@ class PublishedRow:
         expansion = Call(self.expansion, (self.llm,)) if self.expansion else None
         reranker = Call(self.reranker, depth=self.rerank_depth) if self.reranker else None
         return joined_stages(filter(None, (expansion, self.retriever, reranker)))
-
-    @property
-    def average_without_biology(self) -> float | None:
-        """The mean over the datasets that were made for the benchmark. Biology comes from another benchmark.
-
-        None if one of their scores is not published.
-        """
-        names = [name for name in groups()[BENCHMARK] if not cards()[name].also_averaged_without]
-        if any(name not in self.scores for name in names):
-            return None
-        return sum(self.scores[name] for name in names) / len(names)
 
 
 class _Reported(BaseModel):
