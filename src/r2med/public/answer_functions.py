@@ -193,17 +193,7 @@ def analyse(
     out: Annotated[str | Path, Flag("Folder for the page and its CSV files.", OUTPUT, ("-o", "--out"))] = "analysis",
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(
-            *flags.WEIGHTS,
-            "memory",
-            "llm",
-            "base_url",
-            "llm_backend",
-            "concurrency",
-            "ask_again",
-            "budget",
-            *flags.TRACE,
-        ),
+        SetupFlags(*flags.WEIGHTS, "memory", "llm", *flags.QUESTIONS, *flags.TRACE),
     ] = None,
     **settings: Any,
 ) -> Analysis:

@@ -24,7 +24,7 @@ def run_build(
         Any,
         SetupFlags(
             *("device", "model_paths", "engine", "offline", "llm"),
-            *("base_url", "llm_backend", "budget", "concurrency", "ask_again"),
+            *flags.QUESTIONS,
             *flags.TRACE,
             llm="The LLM of steps that name none, instead of the plan's.",
         ),

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
 
-_ASKING = SetupFlags(
-    *("base_url", "llm_backend", "concurrency", "ask_again", "budget", "offline", "model_paths"), *flags.TRACE
-)
+_ASKING = SetupFlags(*flags.QUESTIONS, "offline", "model_paths", *flags.TRACE)
 
 
 def advise(

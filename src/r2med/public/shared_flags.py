@@ -34,8 +34,10 @@ WEIGHTS = ("device", "dtype", "backend", "model_paths", "trust_remote_code", "of
 """Fields of Setup about models."""
 LLM_SETTINGS = ("base_url", "llm_backend", "prompts")
 """Fields of Setup about LLMs that a result depends on."""
-ASKING = (*LLM_SETTINGS, "budget", "concurrency", "deadline", "ask_again")
-"""Fields of Setup about many questions to LLMs."""
+QUESTIONS = ("base_url", "llm_backend", "budget", "concurrency", "ask_again")
+"""Fields of Setup about questions to LLMs with prompts that the settings do not choose."""
+ASKING = (*QUESTIONS, "prompts", "deadline")
+"""Fields of Setup about LLMs in the stages of systems."""
 SEARCHING = (*WEIGHTS, "memory", *LLM_SETTINGS, "llm", "budget", "depth", "recorded", "generations")
 """Fields of Setup about questions of a person to a system, one at a time."""
 TRACE = ("trace", "trace_content")
