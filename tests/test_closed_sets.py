@@ -20,7 +20,7 @@ PARTIAL = {
     ("construction/steps/personal_data.py", "RULE_KINDS"): "the other kinds only warn before texts are sent",
     ("assessment/audit/copies.py", "PARTS"): "equal and near copies are found by another check",
     ("systems/rerank/llm_reranker.py", "ABILITIES"): "a seed is only wished for",
-    ("foundation/runtime/stages.py", "_MORE"): "most kinds need no further words",
+    ("foundation/runtime/stage_table.py", "_MORE"): "most kinds need no further words",
 }
 """Tables that leave words out on purpose, and why."""
 
