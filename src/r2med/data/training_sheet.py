@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store.files import refuse_device, write_atomically
@@ -42,9 +42,9 @@ class TrainingOverlap(SheetPart):
     """The fingerprint of its corpus, which further labels do not change."""
     fold: int = 0
     """The fold whose queries were compared. 0: all queries."""
-    queries: int
+    queries: int = Field(ge=1)
     """Number of queries that were compared."""
-    touched: int = 0
+    touched: int = Field(0, ge=0)
     """Number of these queries whose question, answer or relevant document is in the training data."""
     questions: int = 0
     """Number of questions that the training data hold."""
@@ -52,6 +52,12 @@ class TrainingOverlap(SheetPart):
     """Number of relevant documents that the training data hold."""
     answers: int = 0
     """Number of answers of five words or more that the training data hold."""
+
+    @model_validator(mode="after")
+    def _touches_what_was_compared(self) -> TrainingOverlap:
+        if self.touched > self.queries:
+            raise ValueError(f"{self.touched} touched queries are more than the {self.queries} that were compared")
+        return self
 
     @property
     def share(self) -> float:

@@ -44,7 +44,7 @@ class Made:
         shutil.copy(root / "train" / "folds.jsonl", root / "models")
         tiny_models.sentence_bert(root / "plain", layers=1)
         r2med.training_data(str(self.data), root / "all")
-        shutil.copytree(root / "plain", root / "whole")
+        tiny_models.sentence_bert(root / "whole", layers=2)
         shutil.copy(root / "all" / "training.json", root / "whole")
         self.systems = [f"folds:{root}/models", f"path:{root}/plain", f"path:{root}/whole", "bm25"]
         r2med.run(self.systems, str(self.data), out=self.runs, store=Store(root / "store"))
@@ -111,6 +111,7 @@ def with_rows(made: Made, tmp_path: Path) -> Path:
 def test_verify_computes_the_overlap_again_from_the_file_of_rows(made: Made, with_rows: Path, tmp_path: Path) -> None:
     [checked] = verify(entry(made, tmp_path), with_rows, str(made.data))
     assert checked.fault == "" and not any("stated" in each for each in checked.unverified)
+    states(checked.verdict, "matches; trained on mine: no overlap found, computed again")
 
 
 @pytest.mark.parametrize(
@@ -119,8 +120,15 @@ def test_verify_computes_the_overlap_again_from_the_file_of_rows(made: Made, wit
         (lambda facts: facts[0].update(held_out=facts[1]["held_out"]), ("hold out every query",)),
         (lambda facts: facts[0].update(digest=facts[1]["digest"]), ("no overlap found", "overlap 100 %", "2 of 2")),
         (lambda facts: facts[0].update(name="a\u202eb"), ("invisible",)),
+        (lambda facts: facts[0].update(queries=1, touched=0), ("0 of 1", "2")),
+        (lambda facts: facts[0].update(queries=2, touched=3), ("3 of 2",)),
+        (lambda facts: facts[0].update(queries=None, touched=-5), ("-5",)),
+        (
+            lambda facts: facts[0].update(digest=facts[1]["digest"], queries=None, touched=None),
+            ("not compared", "overlap 100 %", "2 of 2"),
+        ),
     ],
-    ids=("queries left out", "rows of the other fold", "name"),
+    ids=("queries left out", "rows of the other fold", "name", "queries", "too many", "negative", "not compared"),
 )
 def test_verify_refuses_false_statements(
     change: Callable[[Any], object], facts: tuple[str, ...], made: Made, with_rows: Path, tmp_path: Path
@@ -172,3 +180,22 @@ def test_a_fold_without_a_datasheet_states_nothing_and_the_others_state_theirs(m
     [checked] = verify(file, out, str(made.data))
     assert checked.fault == ""
     some_states(checked.unverified, "training data not stated")
+
+
+@pytest.mark.parametrize("counts", [{"queries": 0}, {"touched": -5}, {"touched": 30}], ids=str)
+def test_a_datasheet_with_impossible_counts_is_refused(counts: dict[str, int], made: Made, tmp_path: Path) -> None:
+    folder = shutil.copytree(made.root / "whole", tmp_path / "whole")
+    sheet = json.loads((folder / "training.json").read_text())
+    sheet["overlaps"][0].update(counts)
+    (folder / "training.json").write_text(json.dumps(sheet))
+    with error_states("training.json", "overlaps"):
+        r2med.System.parse(f"path:{folder}").check([r2med.load(str(made.data))])
+
+
+def test_verify_says_of_other_systems_that_their_training_data_are_not_stated(made: Made, tmp_path: Path) -> None:
+    file = tmp_path / "entry.json"
+    submit(made.systems[1:], file, made.runs)
+    said = {each.system.partition(":")[2]: each.verdict for each in verify(file, made.runs, str(made.data))}
+    states(said["plain"], "matches; training data not stated")
+    states(said[""], "matches")
+    assert "trained" not in said[""]

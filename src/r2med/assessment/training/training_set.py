@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from r2med.assessment.audit.containment import OtherText, known_texts, shared_texts
+from r2med.assessment.audit.containment import KnownText, OtherText, SharedText, known_texts, shared_texts
 from r2med.assessment.audit.overlaps import overlap_of, overlaps
 from r2med.assessment.training.files_beside_dataset import models_of
 from r2med.assessment.training.query_groups import QueryGroups, query_groups
@@ -224,12 +224,16 @@ def _without_repeats(rows: TrainingRows, held_out: frozenset[str]) -> TrainingRo
     negatives = {pair.document for each in rows.queries for pair in each.negatives}
     texts = {document: rows.texts[document] for document in rows.texts if document in negatives}
     # Of each text, only the closest copy is named. So this ends if no further copy is found.
-    while found := {each.place for each in shared_texts(known, map(OtherText, texts, texts.values())).found}:
+    while found := {each.place for each in _shared(known, texts, rows.dataset)}:
         repeated = {texts[document] for document in found}
         same = {document for document, text in texts.items() if text in repeated}
         rows = rows.without_negatives(same, "repeats a text of a held-out query")
         texts = {document: text for document, text in texts.items() if document not in same}
     return rows
+
+
+def _shared(known: Sequence[KnownText], texts: Mapping[str, str], dataset: Dataset) -> tuple[SharedText, ...]:
+    return shared_texts(known, [OtherText(name, text) for name, text in texts.items()], [dataset]).found
 
 
 @dataclass(frozen=True)

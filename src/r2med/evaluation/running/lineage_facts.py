@@ -36,12 +36,16 @@ def _facts(bound: Any, dataset: Dataset, held_out: tuple[str, ...] = ()) -> Iter
         yield TrainingFacts(model=card.name, name="", held_out=held_out)
         return
     stated = card.training.overlap_with(dataset.name, dataset.fingerprint, dataset.corpus.fingerprint)
-    known = stated if stated is not None and (stated.fold > 0) == bool(held_out) else None
+    touched = None
+    count = len(held_out or dataset.queries)
+    if stated is not None and (stated.fold > 0) == bool(held_out):
+        # What no query has, no part of the queries has. Of other parts nothing is known.
+        touched = stated.touched if stated.queries == count or (not stated.touched and stated.queries > count) else None
     yield TrainingFacts(
         model=card.name,
         name=card.training.name,
         digest=card.training.digest,
         held_out=held_out,
-        queries=known.queries if known else None,
-        touched=known.touched if known else None,
+        queries=None if touched is None else count,
+        touched=touched,
     )

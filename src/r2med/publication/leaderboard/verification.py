@@ -31,7 +31,7 @@ from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
 from r2med.publication.leaderboard.stated_settings import copied_repeats, same_ranking, setting_faults, unknown_system
-from r2med.publication.leaderboard.stated_training import training_faults, unchecked_training
+from r2med.publication.leaderboard.stated_training import checked_training, training_faults, unchecked_training
 from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
 
 COMPARED_DOCUMENTS = 100
@@ -57,12 +57,15 @@ class Verification:
     """What cannot be computed again, such as the grades of an LLM in an answer record."""
     repeat: int = 0
     """Which run of a varying system it is, from 0."""
+    training: str = ""
+    """What its models were trained with, computed again, or that it is not stated. Empty if it was not checked."""
 
     @property
     def verdict(self) -> str:
         """The fault, or that everything matches that can be computed again."""
+        trained = f"; {self.training}" if self.training else ""
         left = f"; not verified: {'; '.join(self.unverified)}" if self.unverified else ""
-        return self.fault or f"matches{left}"
+        return self.fault or f"matches{trained}{left}"
 
     def __str__(self) -> str:
         run = f", repeat {self.repeat}" if self.repeat else ""
@@ -160,12 +163,14 @@ class _Desk:
     ) -> tuple[list[Verification], list[Verification]]:
         """Return the result for each record and for each answer record of an entry."""
         records = []
+        stated = any(stage.training for record in entry.records for stage in record.stages)
         for record, claim in zip(entry.records, claims[0], strict=True):
             fault = claim.fault or self._claimed_twice(claim, record.system, "its run is the same as that of")
             left = () if fault else (*unknown_system(record), *unchecked_training(record, self._files))
             if record.repeat and not fault:
                 left += tuple(same_ranking(record, entry.records))
-            records.append(Verification(path, record.system, record.dataset.name, fault, left, record.repeat))
+            trained = checked_training(record, self._files) if stated and not fault else ""
+            records.append(Verification(path, record.system, record.dataset.name, fault, left, record.repeat, trained))
         false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
         return records, [
             self._checked_answers(each, entry.records, false, path, claim)
