@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from r2med.assessment.answers.answer_scores import ACCURACY, scores_of
+from r2med.assessment.answers.answer_scores import (
+    ACCURACY,
+    BRIER,
+    CITATION_RELEVANCE,
+    CONFIDENCE,
+    STEP_RECALL,
+    UNDECIDED,
+    scores_of,
+)
 from r2med.assessment.answers.answer_sheets import AnswerSheet
 from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.answers.scoring import with_rules
@@ -32,14 +41,18 @@ INSTRUCTION = (
     "each sentence in brackets, such as [ID]. End with a line such as Confidence: 80%."
 )
 STEPS: tuple[SearchStep, ...] = ("returned", "shown", "opened", "cited")
+MEASURES = (ACCURACY, UNDECIDED, CITATION_RELEVANCE, CONFIDENCE, BRIER, *(STEP_RECALL[step] for step in STEPS))
+MAX_MESSAGES = 2 + 2 * 20
+"""Instruction, question, and 20 turns of the model with their results, as our agents have."""
 
 
 def inspect_task(data: Dataset | str | Path, system: System | str = "bm25", *, k: int = 10, queries: int = 0) -> Any:
     """Return a task of Inspect (inspect_ai): questions as samples, tools that search and open, and our scores.
 
     `data` is a dataset, its name or its folder, and `system` what the tool searches with. `k` is the number of
-    documents of a search, and `queries` the largest number of questions; 0 for all. Inspect's model answers. Raises
-    UserError if inspect_ai is not installed; it may need an environment of its own.
+    documents of a search, and `queries` the largest number of questions; 0 for all. Inspect's model answers. After 20
+    turns it ends without an answer; `message_limit` of Inspect's `eval` changes that. A measure is averaged over the
+    answers that have it. Raises UserError if inspect_ai is not installed; it may need an environment of its own.
     """
     try:
         from inspect_ai import Task
@@ -62,6 +75,7 @@ def inspect_task(data: Dataset | str | Path, system: System | str = "bm25", *, k
         dataset=MemoryDataset(samples, name=dataset.name),
         solver=[system_message(INSTRUCTION), use_tools(search(), get_document()), generate()],
         scorer=_scorer(dataset)(),
+        message_limit=MAX_MESSAGES,
         name=f"r2med_{''.join(letter if letter.isalnum() else '_' for letter in dataset.name)}",
     )
 
@@ -131,7 +145,8 @@ def _scorer(dataset: Dataset) -> Any:
             query = by_id[str(state.sample_id)]
             file = run_file_of(query, state.messages, state.output.completion, str(state.model))
             values, text = scored_file(file, query, dataset)
-            return Score(value=values, answer=text)
+            # Inspect leaves values that are not a number out of its means, and needs the same ones of every sample.
+            return Score(value={name: values.get(name, math.nan) for name in MEASURES}, answer=text)
 
         return score
 
@@ -139,7 +154,7 @@ def _scorer(dataset: Dataset) -> Any:
 
 
 def run_file_of(query: Query, messages: Sequence[Any], completion: str, model: str) -> AgentRunFile:
-    """Return the conversation of Inspect's model as a run file."""
+    """Return the conversation of Inspect's model as a run file. It has no answer if it ends with a call of a tool."""
     results = {message.tool_call_id: message.text for message in messages if message.role == "tool"}
     calls = [call for message in messages if message.role == "assistant" for call in message.tool_calls or ()]
     steps = tuple(
@@ -151,10 +166,12 @@ def run_file_of(query: Query, messages: Sequence[Any], completion: str, model: s
         }
         for call in calls
     )
+    said = [message for message in messages if message.role == "assistant"]
+    answer = "" if said and said[-1].tool_calls else completion.strip()
     counts: dict[str, int] = {}
     for call in calls:
         counts[call.function] = counts.get(call.function, 0) + 1
-    return AgentRunFile(query.id, COMPLETED, completion.strip(), (), counts, steps, model)
+    return AgentRunFile(query.id, COMPLETED, answer, (), counts, steps, model)
 
 
 def scored_file(file: AgentRunFile, query: Query, dataset: Dataset) -> tuple[dict[str, float], str]:
