@@ -3,7 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.data import load
@@ -38,7 +38,6 @@ def flat(qrels) -> dict[tuple[str, str], int]:
     return {(query, document): grade for query, found in qrels.items() for document, grade in found.items()}
 
 
-@settings(max_examples=40, deadline=None)
 @given(contents(ids))
 def test_an_r2med_folder_reads_back(content) -> None:
     documents, queries, judged = content
@@ -49,7 +48,6 @@ def test_an_r2med_folder_reads_back(content) -> None:
         assert flat(dataset.qrels) == judged
 
 
-@settings(max_examples=40, deadline=None)
 @given(contents(in_columns), texts)
 def test_a_beir_folder_reads_back(content, title: str) -> None:
     documents, queries, judged = content
@@ -64,7 +62,6 @@ def test_a_beir_folder_reads_back(content, title: str) -> None:
         assert flat(dataset.qrels) == judged
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(ids, texts, min_size=1, max_size=6))
 def test_a_parquet_corpus_reads_back(documents: dict[str, str]) -> None:
     with TemporaryDirectory() as place:
@@ -73,7 +70,6 @@ def test_a_parquet_corpus_reads_back(documents: dict[str, str]) -> None:
         assert dict(load(clone, Store(Path(place) / "store")).corpus) == documents
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.tuples(in_columns, in_columns), grades), st.booleans())
 def test_tsv_qrels_read_back_with_and_without_a_header(judged: dict[tuple[str, str], int], header: bool) -> None:
     lines = [f"{query}\t{document}\t{grade}\n" for (query, document), grade in judged.items()]

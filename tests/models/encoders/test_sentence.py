@@ -123,6 +123,7 @@ def test_a_model_that_does_more_than_tokenize_uses_the_loop_of_the_library(tmp_p
     np.testing.assert_allclose(found.encode(TEXTS, "query").vectors, fast, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_openvino_gives_the_same_vectors(tmp_path):
     pytest.importorskip("openvino")
     folder = tiny_models.sentence_bert(tmp_path / "bert", layers=1)

@@ -11,6 +11,7 @@ from r2med.evaluation.advice.advice import Advice, Rung
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.publication.site import make_board
 from r2med.publication.site.advice_page import advice_value
+from support.by_day import some_by_day
 
 from .conftest import HOSTILE, Open, unreached
 from .test_pages import contrast
@@ -70,7 +71,7 @@ def test_a_board_of_advice_opens_with_the_ladder_as_it_was_climbed(open_page: Op
     assert page.evaluate("window.harmed") is None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", some_by_day(["dark", "light"], 2))
 def test_it_is_readable_in_both_themes_and_on_a_phone(open_page: Open, scheme: str) -> None:
     page = open_page("#/advice", color_scheme=scheme)
     assert {pair: ratio for pair, ratio in contrast(page).items() if ratio < 4.5} == {}

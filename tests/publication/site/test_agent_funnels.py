@@ -16,6 +16,7 @@ from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.publication.site import make_board
 from r2med.publication.site.agent_funnels import funnels_value
+from support.by_day import some_by_day
 from support.searching_agents import scripted_runtime, village
 
 from .conftest import SCREEN, Open
@@ -72,7 +73,7 @@ def test_with_several_runs_every_figure_is_a_mean_over_them(site: Path) -> None:
     assert two["calibration"]["too_sure"]["low"] is None
 
 
-@pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "light"), (PHONE, "dark"), (SCREEN, "dark")])
+@pytest.mark.parametrize(("viewport", "scheme"), some_by_day([(PHONE, "dark"), (PHONE, "light"), (SCREEN, "dark")], 3))
 def test_the_funnel_fits_the_screen_and_can_be_read(open_page: Open, viewport: dict[str, int], scheme: str) -> None:
     page = open_page(f"#/funnel?{urlencode({'name': AGENT})}", viewport, scheme)
     rows = page.locator("table.funnel tbody tr").all_inner_texts()

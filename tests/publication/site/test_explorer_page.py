@@ -283,7 +283,7 @@ def test_a_reranker_that_failed_is_told_query_by_query_and_from_its_systems_page
 
 @pytest.mark.parametrize(
     ("data", "width", "scheme"),
-    some_by_day([("hostile", 390, "dark"), (DEMO, 390, "light"), (DEMO, 1440, "dark"), ("hostile", 1440, "light")], 2),
+    some_by_day([("hostile", 390, "dark"), (DEMO, 390, "light"), (DEMO, 1440, "dark"), ("hostile", 1440, "light")], 4),
 )
 def test_it_fits_every_screen_and_can_be_read(open_page: Open, data: str, width: int, scheme: str) -> None:
     settings = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}

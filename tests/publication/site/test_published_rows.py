@@ -62,7 +62,7 @@ def test_a_row_with_recorded_texts_is_run_with_them(open_page: Open) -> None:
     assert "No difference from the published run is known." in page.inner_text(".details")
 
 
-@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE])
+@pytest.mark.parametrize("viewport", some_by_day([PHONE, {"width": 1280, "height": 900}], 2))
 def test_a_row_without_a_command_says_why(open_page: Open, viewport: dict[str, int]) -> None:
     page = open_page(f"{R2MED}&q=Qwen3-4B-ms", viewport=viewport)
     assert page.inner_text("tr[data-position] .chip") == "cannot be run"

@@ -57,7 +57,7 @@ def boxes(page: Any, selector: str) -> list[tuple[float, float, float, float]]:
     return [(box["left"], box["top"], box["right"], box["bottom"]) for box in found]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", some_by_day([390, 1280], 2))
 def test_the_names_in_a_chart_cover_no_point_and_no_other_name(open_page: Open, width: int) -> None:
     page = open_page(f"{BENCHMARK}&view=chart", viewport={"width": width, "height": 900})
     names = boxes(page, ".pareto-name:not(:empty)")

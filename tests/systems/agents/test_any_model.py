@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.data import Query
@@ -49,7 +49,6 @@ def end_of(agent, data):
     return conversation, llm, source
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_search_r1_ends(data):
     conversation, llm, source = end_of(SearchR1Agent(TEMPLATES.template("search-r1", "post"), TURNS), data)
@@ -59,7 +58,6 @@ def test_search_r1_ends(data):
         assert "<answer>" not in conversation.state.text and "</search>" not in conversation.state.text
 
 
-@settings(max_examples=60)
 @given(st.data(), st.sampled_from(["plain", "think"]), st.booleans())
 def test_search_o1_ends_and_never_with_its_thoughts(data, answer, one_text):
     card = CARD.model_copy(update={"answer": answer})

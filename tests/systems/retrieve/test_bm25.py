@@ -81,7 +81,6 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join), mi
     k1=st.sampled_from([0.0, 0.9, 2.0]),
     b=st.sampled_from([0.0, 0.4, 1.0]),
 )
-@settings(max_examples=60, deadline=None)
 def test_every_score_equals_the_formula(tmp_path_factory, scorer, reference, texts, query, k1, b):
     if not any(map(english, texts)):
         return  # nothing to normalise by

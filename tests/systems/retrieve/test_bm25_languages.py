@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.data import Corpus, Query
@@ -59,7 +59,6 @@ def test_the_indexer_gives_the_same_terms_as_the_analyser(language, library):
             st.text(alphabet="aé l'’-.,:Bx 9\t\u0301血压高糖尿病은당뇨병을か", max_size=25), min_size=1, max_size=5
         )
     )
-    @settings(max_examples=40, deadline=None)
     def check(texts):
         corpus = Corpus.of((str(number), text) for number, text in enumerate(texts))
         segment = postings.build_segment(corpus, 0, len(texts), language=language)

@@ -14,7 +14,6 @@ from support.exact_search import DEVICES, brute_force, check_search, normal, spl
     st.integers(1, 6), st.integers(1, 60), st.integers(1, 40), st.integers(1, 70), st.integers(0, 2**32 - 1),
     st.booleans(), st.sampled_from(["normal", "integers", "duplicates", "ulps", "sparse"]), st.integers(1, 60),
 )  # fmt: skip
-@settings(max_examples=100, deadline=None)
 def test_the_ranking_is_that_of_float64_rounded_to_float32(q, n, d, k, seed, cosine, kind, size):
     rng = np.random.default_rng(seed)
     queries = rng.standard_normal((q, d)).astype(np.float32)

@@ -28,10 +28,10 @@ def data() -> Dataset:
     rng = np.random.default_rng(6)
     texts = [
         "Myocardial infarction is a heart attack.",
-        FILLER * 6 + "Myocardial infarction is a heart attack. " + FILLER * 6,
-        FILLER * 12,
+        FILLER * 3 + "Myocardial infarction is a heart attack. " + FILLER * 3,
+        FILLER * 6,
         "",
-        *(" ".join(rng.choice(WORDS, rng.integers(1, 90))) for _ in range(12)),
+        *(" ".join(rng.choice(WORDS, rng.integers(1, 90))) for _ in range(5)),
     ]
     corpus = Corpus.of((f"d{number}", text) for number, text in enumerate(texts))
     queries = (Query("q1", "heart attack"), Query("q2", "bacteria of the gut"))

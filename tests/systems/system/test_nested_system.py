@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med import System, UserError, evaluate, load, run, search
@@ -65,7 +65,6 @@ def plain(retrievers: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.builds("[{}{}]".format, st.one_of(fused, named), RERANKERS)
 
 
-@settings(max_examples=60, deadline=None)
 @given(EXPANSIONS, st.recursive(RETRIEVERS, plain, max_leaves=6), RERANKERS)
 def test_every_system_with_brackets_parses_back_from_its_name(before: str, inside: str, after: str) -> None:
     system = System.parse(f"{before}{inside}{after}")
