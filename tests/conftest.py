@@ -19,7 +19,7 @@ from support import embedding_server as embedding
 from support import room_coverage
 from support.fork_server import Command, ForkServer, started_fork_server
 from support.keys import KEY
-from support.processes import Ended
+from support.processes import Ended, wait_for_no_disk
 from support.workspaces import Workspace
 
 # A busy machine may take any time for an example; that is no fault of what is tested.
@@ -37,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if folder := os.environ.get(room_coverage.VARIABLE):
         config.pluginmanager.register(room_coverage.Measurement(config.rootpath / folder))
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # for models this small, threads only wait for each other
+    wait_for_no_disk()
     # A process in the background ignores Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from support import processes
+from support.by_day import some_by_day
 from support.datasets import hub_files
 from support.facts import states
 from support.hub import serve
@@ -75,7 +76,7 @@ def test_half_a_cache_is_completed_once_the_hub_can_be_reached(
         assert python(LOAD, **surroundings | {"HF_ENDPOINT": hub.address}).stdout == LOADED
 
 
-@pytest.mark.parametrize("offline", ["0", "1"])
+@pytest.mark.parametrize("offline", some_by_day(["0", "1"], 2))
 def test_a_hub_out_of_reach_is_one_line(surroundings: dict[str, str | Path], offline: str) -> None:
     begun = time.monotonic()
     failed = processes.r2med("data", "fetch", "Biology", **surroundings, HF_HUB_OFFLINE=offline)

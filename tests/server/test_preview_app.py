@@ -93,15 +93,13 @@ def test_records_that_cannot_be_shown_leave_the_board_as_it_was(preview: Shown, 
     assert fetch(f"{preview.url}data/site.js") == before
 
 
-@pytest.mark.parametrize(
-    ("path", "host", "code"),
-    [("", "elsewhere.example:80", 403), ("data/", "", 404), ("../results/", "", 404), ("notes.txt", "", 404)],
-)
-def test_only_files_of_the_board_are_served_and_only_to_this_machine(
-    preview: Shown, path: str, host: str, code: int, tmp_path: Path
-) -> None:
+def test_only_files_of_the_board_are_served_and_only_to_this_machine(preview: Shown, tmp_path: Path) -> None:
     (tmp_path / "board/notes.txt").write_text("stays, and is not served")
-    for method in ("GET", "HEAD"):
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            fetch(preview.url + path, method, **({"Host": host} if host else {}))
-        assert refused.value.code == code
+    asked = [("", "elsewhere.example:80"), ("data/", ""), ("../results/", ""), ("notes.txt", "")]
+    codes = {}
+    for path, host in asked:
+        for method in ("GET", "HEAD"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                fetch(preview.url + path, method, **({"Host": host} if host else {}))
+            codes[path, method] = refused.value.code
+    assert codes == {(path, method): 403 if host else 404 for path, host in asked for method in ("GET", "HEAD")}

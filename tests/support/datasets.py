@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,16 @@ def r2med_folder(
 
 def random_folder(root: Path, documents: int, queries: int = 5) -> Path:
     """Write an R2MED folder of random words, the same for the same sizes."""
+    return r2med_folder(root, *_random_rows(documents, queries))
+
+
+@cache
+def _random_rows(documents: int, queries: int) -> tuple[list[Row], list[Row], list[Row]]:
     chance = random.Random(documents)
     words = ["".join(chance.choices("abcdefghiklmnoprstu", k=chance.randint(3, 9))) for _ in range(3000)]
     texts = [" ".join(chance.choices(words, k=60)) for _ in range(documents)]
     asked = [(f"q{i}", chance.randrange(documents)) for i in range(queries)]
-    return r2med_folder(
-        root,
+    return (
         [{"id": f"d{i}", "text": text} for i, text in enumerate(texts)],
         [{"id": query, "text": " ".join(texts[row].split()[:8])} for query, row in asked],
         [{"q_id": query, "p_id": f"d{row}", "score": 1} for query, row in asked],

@@ -27,7 +27,7 @@ from multiprocessing.connection import Client, Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn
 
-from support.processes import PATIENCE, Ended, environment
+from support.processes import PATIENCE, Ended, environment, wait_for_no_disk
 
 TESTS = Path(__file__).parents[1]
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
@@ -121,6 +121,7 @@ def serve() -> None:
         orders.listen(100)
         print("listening", flush=True)
         _import_everything()
+        wait_for_no_disk()
         sys.dont_write_bytecode = True  # of what tests write: Python does not notice a change within the same second
         gc.collect()
         gc.freeze()  # else the first collection in each child would copy all that was imported

@@ -13,6 +13,14 @@ PATIENCE = 600
 """Seconds that nothing takes on the busiest machine: what is waited for as long has hung."""
 
 
+def wait_for_no_disk() -> None:
+    """Let this process and those that are forked from it not wait for the disk.
+
+    No test cuts the power. All tests together would wait for minutes.
+    """
+    os.fsync = lambda handle: None
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a process ended; a negative code is the signal that killed it."""
