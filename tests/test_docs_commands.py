@@ -41,7 +41,7 @@ SHOWN = {
     "r2med prompts fetch reasonrank-7b --from ./ReasonRank": "reads a clone of that repository",
     "r2med run 'bm25 → reasonrank-7b(prompts=authors)@100' --data R2MED --base-url URL": "needs the authors' prompt",
     "r2med data training mine -o train --overlay overlays/judged.jsonl --folds 5": "before a training of minutes",
-    "r2med run minilm folds:models --data mine": "after that training; tests/test_training_example.py does the same",
+    "r2med run minilm folds:models --data mine --repeats 5": "after that training: test_training_example.py",
     "r2med compare folds:models minilm --baseline minilm": "the same",
     "r2med data training mine -o all --overlay overlays/judged.jsonl": "the same",
     "r2med serve mine --system path:model": "the same",

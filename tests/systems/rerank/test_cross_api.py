@@ -127,7 +127,7 @@ def test_a_plan_says_the_price_and_what_is_missing(home: Path, monkeypatch: pyte
     for name in ("COHERE", "VOYAGE"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
     plan = planned("voyage-rerank-2.5@100")
-    assert plan.work == "scores 1,100 pairs of queries and documents by an API, about $0.03"  # 600 tokens each
+    assert plan.work == "scores 1,100 pairs of queries and documents by an API, about $0.033"  # 600 tokens each
     assert (plan.fetch, plan.missing) == (0, "VOYAGE_API_KEY is not set; export it before the run")
     assert planned("cohere-rerank:v3.5@100").work.endswith("by an API, its price is not in the card")
     assert "give its address" in planned("vllm:some/model@100").missing
