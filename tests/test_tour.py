@@ -7,6 +7,7 @@ import pytest
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "tour.ipynb"
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_notebook_runs_and_shows_tables_and_how_far_it_is(tmp_path: Path) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     notebook = nbformat.read(NOTEBOOK, as_version=4)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from r2med.evaluation.records.record import Record
+from support.by_day import some_by_day
 from support.faults import tell_builds
 from support.fork_server import ForkServer, Running, together
 from support.processes import ended, started
@@ -42,7 +43,7 @@ def assert_sound(workspace: Workspace, alone: Workspace) -> None:
         assert Record.read(path).files_are_sound(path.parent)
 
 
-@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("processes", some_by_day([4, 2], 2))
 def test_one_process_builds_the_index_while_the_others_wait(
     processes: int, begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace, tmp_path: Path
 ) -> None:
