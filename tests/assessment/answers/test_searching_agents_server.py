@@ -10,7 +10,7 @@ import r2med
 from support import chat_server as api
 from support.agent_turns import turn_of
 from support.chat_models import setup
-from support.searching_agents import village
+from support.searching_agents import QUESTION, village
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
@@ -51,3 +51,37 @@ def test_a_command_that_was_stopped_goes_on_without_asking_anything_twice(tmp_pa
     assert record.mean["searched"]["accuracy"] == 1 and record.mean["searched"]["kept-recall"] == pytest.approx(2 / 3)
     assert record.mean["searched"]["opened-recall"] == pytest.approx(1 / 3)
     assert record.statuses["closed book"] == {"answered": 1}
+
+
+WAVERERS = ("finder", "dropper", "skimmer", "guesser", "reader", "inventor")
+
+
+async def wavering(exchange: api.Exchange) -> None:
+    """Answer rightly in every second repeat, which differ by their seed."""
+    body = exchange.request.body
+    called, arguments = CALLS[turn_of(exchange)]
+    name = next(each for each in WAVERERS if QUESTION.format(each) in json.dumps(body["messages"]))
+    if called == "answer":
+        waver = int(body["seed"]) % 2 and name != WAVERERS[0]
+        arguments = {**arguments, "answer": "Measles [d1]." if waver else f"Illness {name} [d1]."}
+    await api.answer("", calls=[(called, json.dumps(arguments))])(exchange)
+
+
+def test_each_repeat_has_its_own_conversations_and_compare_shows_what_is_chance(tmp_path: Path) -> None:
+    data = village(tmp_path / "set", WAVERERS)
+    with api.serve(wavering) as server:
+        runtime = setup(server, tmp_path / "home")
+        asked = {"data": data, "conditions": "searched", "out": tmp_path / "out", "setup": runtime, "repeats": 3}
+        records = r2med.answer("agent(any)", **asked)
+        assert [record.repeat for record in records] == [0, 1, 2] and len({record.key for record in records}) == 3
+        assert len(server.requests) == 3 * 6 * 3, "three turns about six questions in three repeats"
+        again = r2med.answer("agent(any)", **{**asked, "out": tmp_path / "again"})
+        assert len(server.requests) == 54, "nothing is asked twice"
+        assert [record.per_query for record in again] == [record.per_query for record in records]
+        r2med.answer("agent(any, turns=9)", **asked)
+        assert len(server.requests) == 54, "the other agent has the same conversations"
+    conversations = {record.conversations.sha256 for record in records if record.conversations}
+    assert len(conversations) == 3
+    compared = r2med.compare(tmp_path / "out", answers=True, condition="searched", measure="accuracy")
+    for row in compared.systems:
+        assert row.runs == 3 and row.from_queries is not None and row.from_runs, "both parts of the variance"
