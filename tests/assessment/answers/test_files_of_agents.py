@@ -73,6 +73,11 @@ def trace_of(file: dict[str, Any], tmp_path: Path) -> dict[str, Any]:
     return trace_of_file(read.files[0], read.search_steps, corpus)
 
 
+def test_files_without_any_answer_have_no_step_of_citations(tmp_path: Path) -> None:
+    trace = trace_of(run_file(result=run_file()["result"][:1], status="logged"), tmp_path)
+    assert trace["steps"].keys() == {"returned", "shown"}
+
+
 END = {"type": "output_text", "output": "Gout [Text-1]."}
 
 
@@ -83,7 +88,7 @@ END = {"type": "output_text", "output": "Gout [Text-1]."}
         ({"retrieved_docids": None, "result": [END], "tool_call_counts": {}}, set(), 0),
         ({"retrieved_docids": [None, {"docid": "x"}, ["x"], True], "result": [END]}, set(), 1),
         (
-            {"tool_call_counts": {}, "result": [*run_file()["result"][:1], {"type": "tool_call", "tool_name": ["x"]}]},
+            {"tool_call_counts": {}, "result": [{"type": "tool_call", "tool_name": ["x"]}, *run_file()["result"]]},
             {"returned", "shown", "cited"},
             1,
         ),

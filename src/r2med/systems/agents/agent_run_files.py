@@ -122,7 +122,7 @@ class AgentRunFolder:
             "returned": returns,
             "shown": shows,
             "opened": "open" in kinds,
-            "cited": returns,
+            "cited": returns and any(each.answer for each in self.files),
         }
         return frozenset(step for step, is_known in known.items() if is_known)
 
