@@ -24,6 +24,7 @@ from r2med.models.encoders.replicas import Replicas
 from r2med.publication.packs import packing, unpacking
 from r2med.publication.packs.gathering import command_of, model_settings
 from r2med.publication.packs.verified_pack import listed_pack
+from support.datasets import random_folder
 from support.facts import error_states, states
 from support.faults import signal_at
 from support.fork_server import Command
@@ -323,3 +324,14 @@ def test_two_datasets_do_not_share_a_folder_of_a_pack(tmp_path: Path) -> None:
     }
     with error_states("My notes", "my_notes", "folder"):
         list(packing._corpora(both, tmp_path, Store(tmp_path / "store")))
+
+
+def test_a_part_of_a_fusion_that_was_timed_later_has_its_latencies_in_a_pack(tmp_path: Path) -> None:
+    data = r2med.load(random_folder(tmp_path / "mini", documents=30))
+    first, second = Store(tmp_path / "first"), Store(tmp_path / "second")
+    r2med.run("bm25+bm25(k1=2)", data, out=tmp_path / "fused", store=first)  # it stores the runs of its parts
+    [made] = r2med.run("bm25", data, out=tmp_path / "out", store=first).records
+    r2med.pack([tmp_path / "out"], tmp_path / "a.r2pack", data=tmp_path / "mini", store=first)
+    r2med.unpack(tmp_path / "a.r2pack", tmp_path / "unpacked", data=tmp_path / "mini", store=second)
+    [again] = r2med.run("bm25", data, out=None, store=second).records
+    assert again.stages[0].latency_p95 == made.stages[0].latency_p95 > 0

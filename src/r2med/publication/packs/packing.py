@@ -57,6 +57,7 @@ from r2med.publication.packs.packed_answers import (
     nuggets_path,
 )
 from r2med.publication.packs.packed_rows import row_lines
+from r2med.systems.retrieve.stored_search import remembered_latencies
 from r2med.systems.retrieve.vectors.vector_shard import open_shard
 
 log = logging.getLogger("r2med")
@@ -226,7 +227,7 @@ def _stored(read: Mapping[str, Needed], kinds: Sequence[str], store: Store, scra
     for (kind, key), names in sorted(users.items()):
         wanted: PartKind = "runs" if kind in ("run", "recall") else "vectors"
         if wanted in kinds:
-            yield from _artefact(_whole(store, kind, key, scratch), wanted, tuple(names))
+            yield from _artefact(_whole(store, kind, key, scratch), wanted, tuple(names), store)
 
 
 def _whole(store: Store, kind: str, key: str, scratch: Path) -> Path:
@@ -240,10 +241,13 @@ def _whole(store: Store, kind: str, key: str, scratch: Path) -> Path:
     return gathered
 
 
-def _artefact(folder: Path, part: PartKind, datasets: tuple[str, ...]) -> Iterator[_PartSource]:
+def _artefact(folder: Path, part: PartKind, datasets: tuple[str, ...], store: Store) -> Iterator[_PartSource]:
     kind, key = folder.parent.name, folder.name
     manifest = json.loads((folder / MANIFEST).read_bytes())
     meta = manifest["meta"]
+    # A part of a fusion may have been timed after its run was stored.
+    if kind == "run" and not meta["cost"].get("latencies") and (seconds := remembered_latencies(store, key)):
+        meta = {**meta, "cost": {**meta["cost"], "latencies": list(seconds)}}
     if "about" in meta:
         meta = {**meta, "about": {**public_value(meta["about"]), "dataset": datasets[0]}}  # not a label with a folder
     body = json.dumps({"files": manifest["files"], "meta": meta}, sort_keys=True).encode()

@@ -100,15 +100,24 @@ def _timed(cost: Cost, store: Store, run_key: str, measure: Callable[[], tuple[f
     """
     if cost.latencies or cost.dollars or cost.unpriced:  # A search that costs money is not repeated.
         return cost
-    key = digest(["latencies", run_key])
-    known = store.recall(key)
+    known = remembered_latencies(store, run_key)
     if known is None:
         try:
-            known = {"seconds": list(measure())}
+            known = tuple(measure())
         except UserError:  # A run file needs all its queries together.
             return cost
-        store.remember(key, known)
-    return replace(cost, latencies=tuple(known["seconds"]))
+        store.remember(_latencies_key(run_key), {"seconds": list(known)})
+    return replace(cost, latencies=known)
+
+
+def remembered_latencies(store: Store, run_key: str) -> tuple[float, ...] | None:
+    """Return the seconds of single queries that were measured after a run was stored; None if there are none."""
+    known = store.recall(_latencies_key(run_key))
+    return None if known is None else tuple(known["seconds"])
+
+
+def _latencies_key(run_key: str) -> str:
+    return digest(["latencies", run_key])
 
 
 def _searched_again(artefact: Artefact, store: Store, key: str, search: Callable[[], Searched]) -> Artefact:
