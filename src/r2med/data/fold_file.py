@@ -92,8 +92,9 @@ class Folds:
         file = self.path or FOLDS_NAME
         if row is None:
             raise UserError(
-                f"query {query.id!r} has no fold in {file}: models of folds answer only the queries of their file; "
-                "for other questions, train one model with all queries"
+                f"{f'query {query.id!r}' if query.id else 'a new question'} has no fold in {file}: models of folds "
+                "answer only the questions of this file; for others, train one model with all rows, and search or "
+                "serve it as path:DIR"
             )
         if row.text != query_digest(query):
             raise UserError(

@@ -138,5 +138,13 @@ def test_a_folder_that_cannot_be_used_is_refused(form: str, dense: Path, tmp_pat
 
 
 def test_a_question_of_a_user_is_refused(dense: Path, tmp_path: Path) -> None:
-    with error_states("no fold", "train one model"):
+    with error_states("no fold", "train one model", "path:DIR"):
         r2med.search(DATA, "why does my toe hurt", system=f"folds:{dense}", setup=Setup(store=Store(tmp_path)))
+    assert r2med.search(DATA, "heart attack", system=f"folds:{dense}", setup=Setup(store=Store(tmp_path)))
+
+
+@pytest.mark.parametrize("form", ["folds:{}", "bm25 → folds:{}@5"])
+def test_a_server_of_folds_is_refused_when_it_starts(form: str, dense: Path, cross: Path, tmp_path: Path) -> None:
+    system = form.format(cross if "bm25" in form else dense)
+    with error_states("a new question has no fold", "train one model", "path:DIR"):
+        System.parse(system).live(DATA, Store(tmp_path))
