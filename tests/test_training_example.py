@@ -14,6 +14,7 @@ import pytest
 import r2med
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.weights import find
+from support.datasets import write_jsonl
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "train.py"
 LINES = 60
@@ -91,3 +92,73 @@ def test_the_training_libraries_read_the_files(tmp_path: Path) -> None:
     assert columns("negatives").keys() == {"anchor", "positive", "negative_1", "negative_2"}
     assert columns("listwise")["labels"] == [[1.0, 0.0, 0.0]]
     assert columns("flagembedding")["neg"] == [[texts["b"], texts["d"]]]
+
+
+READERS = {
+    "flagembedding": """
+import sys
+from FlagEmbedding.abc.finetune.embedder.AbsArguments import AbsEmbedderDataArguments
+from FlagEmbedding.abc.finetune.embedder.AbsDataset import AbsEmbedderTrainDataset
+read = AbsEmbedderTrainDataset(AbsEmbedderDataArguments(train_data=[sys.argv[1]], train_group_size=3), None)
+query, passages, _ = read[0]
+print(len(read), query, *passages, sep="|")
+""",
+    "trl": """
+import sys
+from datasets import load_dataset
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from trl import SFTConfig, SFTTrainer
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[2])
+tokenizer.eos_token = tokenizer.pad_token = "[SEP]"
+sizes = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1)
+model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **sizes))
+rows = load_dataset("json", data_files=sys.argv[1], split="train")
+trainer = SFTTrainer(model, SFTConfig(output_dir=sys.argv[3], report_to="none", use_cpu=True, bf16=False,
+                                      per_device_train_batch_size=1, max_steps=1), train_dataset=rows,
+                     processing_class=tokenizer)
+trainer.train()
+[row] = trainer.train_dataset
+learned = [label != -100 for label in row["labels"]]  # the prompt is not
+print(len(row["input_ids"]), sum(learned), sep="|")
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with FlagEmbedding and trl alone: what they need beside them is installed here."""
+    for library in ("datasets", "accelerate", "peft"):
+        pytest.importorskip(library)
+    folder = tmp_path_factory.mktemp("libraries")
+    packages = ["FlagEmbedding==1.4.2", "trl==1.16.0"]
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), *packages]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"FlagEmbedding and trl cannot be installed here: {done.stderr.strip().splitlines()[-1]}")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", READERS)
+def test_flagembedding_and_trl_read_their_files(form: str, libraries: Path, tmp_path: Path) -> None:
+    from support import tiny_models
+
+    texts = {"a": "gout of the toe", "b": "scurvy of the gums", "d": "tax law"}
+    own = tmp_path / "own"
+    asked = {"id": "q", "text": "why does it hurt", "reasoning": "The toe points to gout."}
+    write_jsonl(own / "query.jsonl", [asked])
+    write_jsonl(own / "corpus.jsonl", [{"id": name, "text": each} for name, each in texts.items()])
+    grades = {"a": 1, "b": 0, "d": 0}
+    write_jsonl(own / "qrels.jsonl", [{"q_id": "q", "p_id": name, "score": grade} for name, grade in grades.items()])
+    r2med.training_data(str(own), tmp_path / "train", formats=form)
+    base = tiny_models.sentence_bert(tmp_path / "tiny")
+    words = [str(tmp_path / "train" / f"{form}.jsonl"), str(base), str(tmp_path / "out")]
+    cache = {"HF_DATASETS_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+    here = {**os.environ, **cache, "PYTHONPATH": str(libraries)}
+    done = subprocess.run([sys.executable, "-c", READERS[form], *words], env=here, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = done.stdout.strip().splitlines()[-1].split("|")
+    if form == "flagembedding":
+        assert found[:2] == ["1", asked["text"]] and sorted(found[2:]) == sorted(texts.values())
+    else:
+        assert 0 < int(found[1]) < int(found[0])
