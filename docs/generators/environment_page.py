@@ -53,7 +53,7 @@ OTHERS = {
 
 EXIT_1 = {
     "run": "A system could not run on a dataset, its budget ran out, or all calls of an LLM failed.",
-    "answer": "A system or a reader has no record on a dataset; the line says why. The other records are written.",
+    "answer": "A system or a reader has no record on a dataset (the line says why), or requests failed.",
     "generate": "Some queries got no text. The same command asks for these alone.",
     "reproduce": "A score is off, or could not be made.",
     "compare": "With `--worse-than`: a system is worse than the baseline by more than this.",

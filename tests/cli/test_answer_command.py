@@ -27,6 +27,9 @@ def test_a_plan_asks_nothing_and_the_command_prints_and_keeps_the_answers(r2med:
     assert len(list(tmp_path.rglob("*.answers.jsonl"))) == 1
     again = r2med(*words)
     some_states(again.stdout.splitlines(), "1 of 1 records")
+    (tmp_path / "replies.jsonl").write_text(json.dumps({**rule, "when": ["no question has these words"]}) + "\n")
+    failed = r2med(*words, "-o", "other")
+    assert failed.returncode == 1, "requests failed"
 
 
 def test_a_missing_reader_and_an_unknown_condition_are_one_line(r2med: Command) -> None:
