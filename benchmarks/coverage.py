@@ -25,6 +25,7 @@ from r2med.analysis import estimates
 from r2med.analysis.rank_correlation import kendall_tau, tau_interval
 from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
+from r2med.assessment.answers.search_tables import too_sure
 from r2med.assessment.review import prediction_powered
 from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
@@ -34,6 +35,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs, bootstrap, stratified
 
 SIZES = (5, 10, 30)
+AGENT_SIZES = (10, 30, 100)
 SAMPLES = 4000
 FEW_SAMPLES = 2000
 """Samples where each needs a call of its own."""
@@ -165,6 +167,57 @@ def difference_coverage(draw: PairDraw, size: int) -> Found:
     return covered(
         truth, *difference_intervals({"": rows}, SystemPairs(np.arange(SAMPLES), SAMPLES + np.arange(SAMPLES)))
     )
+
+
+# Agents that answer: a few relevant documents of a question at each step, and a confidence beside the truth.
+
+
+def recall(documents: int, found: float, alike: float) -> Draw:
+    """Return the share of relevant documents that a step has. Questions differ: `alike` is large if they hardly do."""
+
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        easy = random.beta(found * alike, (1 - found) * alike, shape)
+        return random.binomial(documents, easy) / documents
+
+    return draw
+
+
+def sure(stated: Draw, accuracy: Callable[[Floats], Floats]) -> PairDraw:
+    """Return the confidence of an agent, and 1 or 0 for right and wrong answers."""
+
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        confidence = stated(random, shape)
+        return confidence, (random.random(shape) < accuracy(confidence)).astype(np.float64)
+
+    return draw
+
+
+def brier(pair: PairDraw) -> Draw:
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        confidence, right = pair(random, shape)
+        return (confidence - right) ** 2
+
+    return draw
+
+
+AGENTS = [
+    sure(stated, accuracy)
+    for stated, accuracy in product(
+        (smooth(0.8, 10), smooth(0.5, 2), lambda _, shape: np.full(shape, 0.9)),
+        (lambda c: c, lambda c: c - 0.3 * c, lambda c: np.full_like(c, 0.3), lambda c: np.full_like(c, 0.9)),
+    )
+]
+STEPS = [recall(*each) for each in product((1, 3, 8), (0.1, 0.4, 0.8), (1, 5))]
+
+
+def too_sure_coverage(draw: PairDraw, size: int) -> Found:
+    random = np.random.default_rng(size)
+    stated, right = draw(random, (TRUE_SAMPLE,))
+    found = [
+        too_sure(*pair) for pair in zip(*(each.tolist() for each in draw(random, (FEW_SAMPLES, size))), strict=True)
+    ]
+    bounds = [(np.nan, np.nan) if each is None or each.low is None else (each.low, each.high) for each in found]
+    return covered(float(stated.mean() - right.mean()), *np.array(bounds, dtype=float).T)
 
 
 # Differences between two separate groups of queries, as `r2med analyse difficulty` shows them.
@@ -509,6 +562,10 @@ def lines() -> Iterator[tuple[str, int, Callable[[], list[Found]], bool]]:
     for name, pairs in DIFFERENCES.items():
         for size in SIZES:
             yield name, size, over(difference_coverage, pairs, size), True
+    for size in AGENT_SIZES:
+        yield "recall of a step of an agent", size, over(mean_coverage, STEPS, size), True
+        yield "Brier score of an agent", size, over(mean_coverage, list(map(brier, AGENTS)), size), True
+        yield "confidence minus accuracy of an agent", size, over(too_sure_coverage, AGENTS, size), True
     for queries in RANKED_SIZES:
         cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
         yield "difference of two slices", queries, over(group_coverage, cases, queries), True
