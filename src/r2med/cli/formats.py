@@ -32,13 +32,13 @@ Format = Annotated[
 ]
 
 
-def show_page(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
+def show_page(page: Page, form: str, value: Any = None) -> None:
     """Print a page in a format. `value` replaces the page in JSON, for commands with their own JSON shape."""
     from r2med.cli.console import console, print_json
     from r2med.foundation.runtime.typed_notices import page_as_typed
 
     page = page_as_typed(page)
-    if as_json or form == "json":
+    if form == "json":
         from r2med.foundation.pages.json_value import page_value
 
         print_json(page_value(page) if value is None else value)

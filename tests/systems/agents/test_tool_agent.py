@@ -16,7 +16,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import kind_of, stage
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.systems.agents.tool_rules import CONTINUE, LAST_TURN, NO_ROOM
-from r2med.systems.agents.tools import STOP_TAGS, tagged_call
+from r2med.systems.agents.tools import RANKING_TOOLS, stop_tags, tagged_call
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import SearchQuery
 from r2med.systems.retrieve.stored_search import cached_search
@@ -149,7 +149,7 @@ def test_tags_in_the_text_do_the_same_for_models_without_tool_calls(store, turns
     assert "".join(expansion.rankings["1"]) == ranking
     assert not any(request.tools for request in llm.asked)
     assert all(message.role in ("system", "user", "assistant") for message in llm.asked[-1].messages)
-    assert llm.asked[0].sampling.stop == STOP_TAGS
+    assert llm.asked[0].sampling.stop == stop_tags(RANKING_TOOLS)
 
 
 def test_a_turn_without_a_call_gets_a_message_and_the_last_turn_a_warning(store):

@@ -42,11 +42,6 @@ class LabelledDataset:
         )
 
     @cached_property
-    def by_id(self) -> Mapping[str, Query]:
-        """Id -> query with a relevant document."""
-        return {query.id: query for query in self.queries}
-
-    @cached_property
     def relevant_to(self) -> Mapping[str, Sequence[str]]:
         """Document -> the queries to which it is relevant."""
         found: dict[str, list[str]] = {}

@@ -173,7 +173,7 @@ def mixed_count(pool: int) -> int:
     return max(FEWEST_MIXED, -(-pool // MIXED_IN))
 
 
-def plant(found: Mapping[str, Sequence[Control]], pool: int, seed: str, first: int = FIRST) -> PlantedControls:
+def plant(found: Mapping[str, Sequence[Control]], pool: int, seed: str) -> PlantedControls:
     """Choose the controls for a pool of this size from all that the labels give: kind -> controls.
 
     Half of them are to be answered yes, and kinds of the same answer are equally many as far as possible. `seed` are
@@ -187,9 +187,9 @@ def plant(found: Mapping[str, Sequence[Control]], pool: int, seed: str, first: i
             signs[found[kind][0].yes].append(found[kind])
     yes, no = (in_turn(signs[sign]) for sign in (True, False))
     wanted = mixed_count(pool)
-    pairs = min(len(yes), len(no), (first + wanted) // 2)
+    pairs = min(len(yes), len(no), (FIRST + wanted) // 2)
     ordered = list(chain.from_iterable(zip(yes[:pairs], no[:pairs], strict=True)))
-    begin = min(first, len(ordered) // 2 if len(ordered) < first + wanted else first)
+    begin = min(FIRST, len(ordered) // 2 if len(ordered) < FIRST + wanted else FIRST)
     begin += begin % 2  # as many yes as no
     only_warn = [control for kind in sorted(ONLY_WARN & found.keys()) for control in found[kind]][: FEWEST_FIRST // 2]
     ahead, mixed = ordered[:begin], ordered[begin:] + only_warn

@@ -10,7 +10,6 @@ do not get it in vain.
 from __future__ import annotations
 
 import json
-import logging
 import secrets
 import threading
 import time
@@ -23,8 +22,6 @@ from typing import Any
 from r2med.assessment.review.reviews import Review, Rubrics
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.foundation.store.rows import Rows
-
-log = logging.getLogger("r2med")
 
 
 @dataclass(frozen=True)

@@ -246,10 +246,10 @@ def _paired(records: Sequence[AnswerRecord], measure: str) -> Floats:
     return np.array([retrieval, answers]).reshape(2, len(records), len(shared))
 
 
-def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()) -> list[Table]:
+def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE) -> list[Table]:
     """Return the table of what retrieval is worth and, if three systems were read, that of the correlation."""
     name = answer_measure(measure)
-    of_systems = worth(collection, name, data)
+    of_systems = worth(collection, name)
     agents = any(SEARCHED in each.scores for each in of_systems)
     conditions = CONDITIONS if agents else READ_CONDITIONS
     any_varies = any(each.varies for each in of_systems)
@@ -277,7 +277,7 @@ def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE, data
         Column("share of the gap", "share", 0),
     )
     tables = [Table(columns, rows, f"What retrieval is worth: {name} × 100", WORTH_NOTE, name="worth")]
-    found = correlations(collection, name, data)
+    found = correlations(collection, name)
     if found:
         lines: list[list[Value]] = [
             [each.reader, each.systems, each.questions, each.observed, each.corrected] for each in found

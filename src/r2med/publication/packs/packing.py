@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import re
 import shutil
 import zipfile
@@ -59,8 +58,6 @@ from r2med.publication.packs.packed_answers import (
 from r2med.publication.packs.packed_rows import row_lines
 from r2med.systems.retrieve.stored_search import remembered_latencies
 from r2med.systems.retrieve.vectors.vector_shard import open_shard
-
-log = logging.getLogger("r2med")
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 _FREE = re.compile(r"(cc0|cc-by|pddl|odc-by|odbl|mit\b|apache-2|bsd|public domain)", re.IGNORECASE)

@@ -216,9 +216,6 @@ def stop_tags(names: Sequence[ToolName]) -> tuple[str, ...]:
     return tuple(f"</{name}>" for name in tagged(names))
 
 
-STOP_TAGS = stop_tags(RANKING_TOOLS)
-
-
 def tagged_call(
     text: str, finish_reason: str, names: Sequence[ToolName] = RANKING_TOOLS
 ) -> tuple[str, ToolCall | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,6 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import FusionMethod
-
-log = logging.getLogger("r2med")
 
 MEAN = ""
 TEXTS_ALONE = "{text}"
