@@ -1,4 +1,4 @@
-"""A folder with one model for each fold of a dataset, for one or more seeds, and the fold of each query."""
+"""Models of folds: a folder with one model for each fold of a dataset, and the stages that ask them query by query."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import decoded, encoded, typed_path
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Bound, Stage, StageType, bound
 from r2med.foundation.store import digest
 from r2med.foundation.text.plurals import counted
 from r2med.systems.retrieve.retriever import SearchQuery
@@ -116,18 +118,69 @@ class FoldModels:
             return {"folds": self.digest, "models": models[0]}
         return {"folds": self.digest, "models": models, **({"repeat": self.repeat} if self.repeat else {})}
 
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError if a query of a dataset has no fold, or if the folds are of another dataset."""
-        for dataset in datasets:
-            for query in dataset.queries:
-                self.folds.fold_of(query)
-
     def lines(self, queries: Sequence[SearchQuery]) -> dict[int, list[int]]:
         """Return fold -> the positions of its queries. Raises UserError if a query has no fold."""
         lines: dict[int, list[int]] = {}
         for line, query in enumerate(queries):
             lines.setdefault(self.folds.fold_of(query.query), []).append(line)
         return dict(sorted(lines.items()))
+
+
+class FoldStage(Stage):
+    """A stage whose work is done by several models: for each query by the one that was trained without it."""
+
+    part: ClassVar[type[Stage]]
+    """The stage of a single model, with the same settings."""
+
+    def models(self, runtime: Runtime) -> FoldModels:
+        """Return the models in the folder, with those of a repeat."""
+        return FoldModels(self.name, runtime.setup.repeat)
+
+    def parts(self, models: FoldModels) -> list[dict[int, Stage]]:
+        """Return for each seed: fold -> the stage of its model. Raises UserError if a model is missing."""
+        settings = self.model_dump(exclude={"name"})
+        return [{fold: self.part(name=spec, **settings) for fold, spec in specs.items()} for specs in models.specs]
+
+    def bound_parts(self, models: FoldModels, runtime: Runtime) -> list[dict[int, Any]]:
+        """Return for each seed: fold -> the bound stage of its model. No weights are loaded."""
+        return [{fold: bound(part, runtime) for fold, part in parts.items()} for parts in self.parts(models)]
+
+
+PartType = TypeVar("PartType")
+
+
+@dataclass(frozen=True)
+class BoundFolds(Bound[StageType], Generic[StageType, PartType]):
+    """The bound stages of the models of folds, which do the work together."""
+
+    models: FoldModels
+    seeds: Sequence[Mapping[int, PartType]]
+    """For each seed: fold -> the bound stage of its model."""
+
+    @property
+    def parts(self) -> Mapping[int, PartType]:
+        """Fold -> the bound stage of its model, of the seed of this repeat."""
+        return self.seeds[self.models.seed]
+
+    @property
+    def varies(self) -> bool:
+        """True if there are models of several seeds: each repeat asks those of another seed."""
+        return len(self.seeds) > 1
+
+    @property
+    def inner(self) -> tuple[PartType, ...]:
+        """The bound stages of the models."""
+        return tuple(self.parts.values())
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting that a score depends on: the models, and the fold of each query."""
+        return {**self.stage.settings(), **self.models.key(self.seeds, dataset)}
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise UserError if a query has no fold, or if the folds are of another dataset."""
+        for dataset in datasets:
+            for query in dataset.queries:
+                self.models.folds.fold_of(query)
 
 
 def _check_sheet(place: Path, fold: int, folds: Folds) -> None:

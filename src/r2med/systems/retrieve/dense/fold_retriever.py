@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 from r2med.data import Dataset
 from r2med.data.runs.run import Run
@@ -14,26 +14,19 @@ from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, bound
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.dense.dense_retriever import Dense
-from r2med.systems.retrieve.fold_models import FoldModels, joined_runs
+from r2med.systems.retrieve.fold_models import BoundFolds, FoldStage, joined_runs
 from r2med.systems.retrieve.retriever import Retriever, Searched, Searcher, SearchQuery
 from r2med.systems.retrieve.stored_search import cached_search, indexed, search_with
 from r2med.systems.retrieve.vectors.vector_retriever import VectorSearch
 
 
-class FoldSearch(VectorSearch, kind="retrieve"):
+class FoldSearch(FoldStage, VectorSearch, kind="retrieve"):
     """Search each query with the model that was trained without it: a folder with a model for each fold (folds:DIR)."""
 
-    def models(self, runtime: Runtime) -> FoldModels:
-        """Return the models in the folder, with those of a repeat."""
-        return FoldModels(self.name, runtime.setup.repeat)
-
-    def parts(self, models: FoldModels) -> list[dict[int, Dense]]:
-        """Return for each seed: fold -> the retriever of its model. Raises UserError if a model is missing."""
-        settings = self.model_dump(exclude={"name"})
-        return [{fold: Dense(name=spec, **settings) for fold, spec in specs.items()} for specs in models.specs]
+    part: ClassVar[type[Stage]] = Dense
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plans of all models of a repeat."""
@@ -43,40 +36,12 @@ class FoldSearch(VectorSearch, kind="retrieve"):
     def bind(self, runtime: Runtime) -> FoldRetriever:
         """Return the retriever with the model of each fold. Weights are loaded for the first text."""
         models = self.models(runtime)
-        seeds = [{fold: bound(part, runtime) for fold, part in parts.items()} for parts in self.parts(models)]
-        return FoldRetriever(self, models, seeds)
+        return FoldRetriever(self, models, self.bound_parts(models, runtime))
 
 
 @dataclass(frozen=True)
-class FoldRetriever(Bound[FoldSearch]):
+class FoldRetriever(BoundFolds[FoldSearch, Retriever]):
     """The models of folds, which search together."""
-
-    models: FoldModels
-    seeds: Sequence[Mapping[int, Retriever]]
-    """For each seed: fold -> the retriever of its model."""
-
-    @property
-    def parts(self) -> Mapping[int, Retriever]:
-        """Fold -> the retriever of its model, of the seed of this repeat."""
-        return self.seeds[self.models.seed]
-
-    @property
-    def varies(self) -> bool:
-        """True if there are models of several seeds: each repeat asks those of another seed."""
-        return len(self.seeds) > 1
-
-    @property
-    def inner(self) -> tuple[Retriever, ...]:
-        """The retrievers of the models."""
-        return tuple(self.parts.values())
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on: the models, and the fold of each query."""
-        return {**self.stage.settings(), **self.models.key(self.seeds, dataset)}
-
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError if a query has no fold, or if the folds are of another dataset."""
-        self.models.check(datasets)
 
     def index(self, dataset: Dataset, store: Store) -> FoldSearcher:
         """Return a searcher. A model encodes the corpus when the first query of its fold is searched."""
