@@ -127,7 +127,7 @@ def test_a_missing_prompt_names_the_command_that_fetches_it(home: Path) -> None:
         ("rerank.py", "{query}", "{qrels}", "qrels"),
         ("rerank.py", "{query}", "{query!r}", "query"),
         ("rerank.py", "rank_k_prompt", "other_name", "rank_k_prompt"),
-        ("rerank.py", '"""\nSort', "(", "rank_k_prompt"),
+        ("rerank.py", '"""\nSort', "(", "cannot be parsed"),
         ("rerank.py", "ties allowed", "{{query}} allowed", "query"),
     ],
 )
@@ -138,6 +138,70 @@ def test_a_file_that_cannot_be_converted_is_not_kept(file: str, old: str, new: s
         keep_prompt("rank-k-32b", tmp_path)
     assert "\n" not in str(refused.value)
     assert find_authors("rank-k-32b") is None
+
+
+MERGED = "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 10))
+YAML = FILES["rankzephyr"]["rank_llm/rerank/prompt_templates/rank_zephyr_template.yaml"]
+PYTHON, TOML = FILES["rank-k-32b"]["rerank.py"], FILES["rank-r1"]["Rank-R1/prompts/prompt_setwise-R1.toml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fact"),
+    [
+        ("rankzephyr", "a: [\n", "line 2"),
+        ("rankzephyr", "[" * 500, "cannot be parsed"),
+        ("rankzephyr", YAML.replace('"You sort things"', "[1]"), "system_message"),
+        ("rankzephyr", YAML.replace("sort", "s\xf6rt").encode("latin-1"), "UTF-8"),
+        ("rankzephyr", YAML.replace("{query}", "it"), "the query"),
+        ("rankzephyr", YAML.replace("{candidate}", "it"), "the text of a passage"),
+        ("rankzephyr", YAML.replace('"You sort things"', '"\\n<<user>>\\nSort"'), "<<user>>"),
+        ("rankzephyr", YAML.replace("You sort", "[[prefix]] sort"), "[[prefix]]"),
+        ("rankzephyr", YAML + "#" * 1_000_000, "1,000,000 bytes"),
+        ("rank-r1", "a = \n", "line 1"),
+        ("rank-r1", f"a = {'[' * 9_000}", "cannot be parsed"),
+        ("rank-r1", f"a = {'1' * 9_000}\n{TOML}", "cannot be parsed"),
+        ("rank-k-32b", 'rank_k_prompt = "".join(["{query}", "{docs}"])', "rank_k_prompt"),
+        ("rank-k-32b", "def (", "line 1"),
+        ("rank-k-32b", f"a = {'-' * 200_000}1\n{PYTHON}", "cannot be parsed"),
+        ("rank-k-32b", PYTHON.replace("Sort", "\\ud800"), "UTF-8"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_hostile_file_is_refused_in_one_line(name: str, content: str | bytes, fact: str, tmp_path: Path) -> None:
+    path = clone_of(name, tmp_path) / next(iter(FILES[name]))
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with error_states(fact):
+        keep_prompt(name, tmp_path)
+    assert find_authors(name) is None
+
+
+def test_yaml_values_are_not_built(tmp_path: Path) -> None:
+    """Merged keys that name each other would be 10 to the power of 9, and a date may be none."""
+    path = clone_of("rankzephyr", tmp_path) / next(iter(FILES["rankzephyr"]))
+    path.write_text(f"a0: &a0 {{k: v}}\n{MERGED}date: 2020-99-99\ncall: !!python/object/apply:exit [1]\n{YAML}")
+    assert "You sort things" in keep_prompt("rankzephyr", tmp_path).turns
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    clone_of("rank-k-32b", tmp_path / "elsewhere")
+    (tmp_path / "clone").mkdir()
+    (tmp_path / "clone/rerank.py").symlink_to(tmp_path / "elsewhere/rerank.py")
+    with error_states("clone/rerank.py", "link"):
+        keep_prompt("rank-k-32b", tmp_path / "clone")
+    keep_prompt("rank-k-32b", tmp_path / "elsewhere")
+
+
+def test_a_fetched_prompt_comes_before_that_of_an_installed_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = clone_of("rankzephyr", tmp_path / "site")
+    (site / "rank_llm-1.2.dist-info").mkdir()
+    (site / "rank_llm-1.2.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: rank-llm\nVersion: 1.2\n")
+    (site / "rank_llm/__init__.py").write_text('raise SystemExit("this package must not be imported")')
+    monkeypatch.syspath_prepend(str(site))
+    assert find_authors("rankzephyr").source == "rank-llm 1.2"  # type: ignore[union-attr]
+    keep_prompt("rankzephyr", clone_of("rankzephyr", tmp_path / "clone"))
+    assert find_authors("rankzephyr").source.startswith("copied")  # type: ignore[union-attr]
 
 
 def test_a_folder_without_the_file_is_refused(tmp_path: Path) -> None:

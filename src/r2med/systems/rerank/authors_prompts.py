@@ -1,8 +1,8 @@
 """The prompts of a reranker's authors: found where the user has them, and converted to our template form.
 
 This package contains none of their words. A TOML file in `authors/`, with the name of our prompt file, says where the
-authors keep each part of their prompt, and how the parts make turns. The files are read from an installed package, or
-from the store, to which `keep_prompt` puts them. Python files are parsed and never run.
+authors keep each part of their prompt, and how the parts make turns. The files are read from the store, to which
+`keep_prompt` puts them, or else from an installed package. Python files are parsed and never run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import re
 import string
 import tomllib
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from r2med.foundation.net.download import download
 from r2med.foundation.store import Store, default_store, digest
 from r2med.models.prompts.templates import FIELD, SUFFIX
 from r2med.models.prompts.text_folder import TextFolder
-from r2med.systems.rerank.llm_prompts import FIELDS
+from r2med.systems.rerank.llm_prompts import FIELDS, TURN_LINE
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, PASSAGE_FIELDS, LLMRerankerCard
 
 AUTHORS, OWN = "authors", "own"
@@ -42,6 +43,7 @@ _PART = re.compile(r"\[\[(\w+)\]\]")
 _PLACE = re.compile(r"(?P<file>[^#]+)#(?P<name>[\w.]+)(?::(?P<number>\d+))?")
 _ROUNDS = 5
 """Parts may be filled with parts this often."""
+_YAML_TEXT = "tag:yaml.org,2002:str"
 
 
 class AuthorsPrompt(BaseModel):
@@ -113,7 +115,11 @@ class AuthorsPrompt(BaseModel):
             path = next((path for path in paths if path.is_file()), None)
             if path is None:
                 raise UserError(f"{folder} does not contain {self._inside(file)} of {self.repository}")
-            found[file] = path.read_bytes()
+            if not path.resolve().is_relative_to(folder.resolve()):
+                raise UserError(
+                    f"{path} is a link to a file outside of {folder}: give the folder that contains the file"
+                )
+            found[file] = _content(path)
         return found
 
 
@@ -147,13 +153,25 @@ class FoundPrompt:
     @cached_property
     def turns(self) -> str:
         """The prompt in our template form."""
-        return self._converted(self.authors.turns, FIELDS)
+        turns = self._converted(self.authors.turns, FIELDS)
+        shown = {*FIELD.findall(turns)}
+        if "query" not in shown or not shown & {"passages", "passage"}:
+            raise self._fault("it does not show the query and the passages")
+        return turns
+
+    @cached_property
+    def passage(self) -> str:
+        """How a passage is shown, in our form; empty if it is as the card of the reranker says."""
+        passage = self._converted(self.authors.passage, PASSAGE_FIELDS)
+        if passage and FIELD.findall(passage).count("text") != 1:
+            raise self._fault("it does not show the text of a passage once")
+        return passage
 
     def card(self, card: LLMRerankerCard) -> LLMRerankerCard:
         """Return a reranker's card with the layout of its authors."""
         changes: dict[str, Any] = {}
-        if self.authors.passage:
-            changes |= {"passage": self._converted(self.authors.passage, PASSAGE_FIELDS), "scored": ""}
+        if self.passage:
+            changes |= {"passage": self.passage, "scored": ""}
         if self.authors.separator is not None:
             changes["separator"] = self.authors.separator
         return card.model_copy(update=changes)
@@ -192,13 +210,20 @@ class FoundPrompt:
         if match is None:
             raise self._fault(f"the part [[{name}]] is not declared")
         file, where, number = match["file"], match["name"], int(match["number"] or 0)
-        text = self.files[file].decode("utf-8-sig", "replace")
         read = _READERS.get(Path(file).suffix)
         if read is None:
             raise self._fault(f"{file} is not a TOML, YAML or Python file")
-        found = read(text, where, number)
+        try:
+            found = read(self.files[file].decode("utf-8-sig"), where, number)
+            (found or "").encode()
+        except UnicodeError:
+            raise self._fault(f"{file} is not UTF-8 text") from None
+        except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+            raise self._fault(f"{file} cannot be parsed ({_reason(error)})") from None
         if found is None:
             raise self._fault(f"{file} has no text {place.partition('#')[2] if place else name}")
+        if unsafe := _PART.search(found) or TURN_LINE.search(found):
+            raise self._fault(f"{unsafe[0]} is text there, and would be a part or a turn here")
         return found
 
     def _fault(self, what: str) -> UserError:
@@ -207,11 +232,14 @@ class FoundPrompt:
 
 
 def find_authors(name: str, store: Store | None = None) -> FoundPrompt | None:
-    """Return the files of an authors' prompt, if they are on this machine. Nothing is fetched or imported."""
+    """Return the files of an authors' prompt, if they are on this machine. Nothing is fetched or imported.
+
+    What the user put into the store comes before what a package happens to install.
+    """
     authors = AUTHORS_PROMPTS.get(name)
     if authors is None:
         return None
-    return _installed(authors) or _stored(authors, store or default_store())
+    return _stored(authors, store or default_store()) or _installed(authors)
 
 
 def read_authors(name: str, store: Store | None = None) -> FoundPrompt:
@@ -261,7 +289,7 @@ def keep_prompt(name: str, folder: Path | None = None, store: Store | None = Non
     else:
         files, source = _downloaded(authors, store), f"{authors.repository} at {authors.commit[:12]}"
     found = FoundPrompt(authors, source, files)
-    found.turns  # noqa: B018 - raises if it cannot be converted
+    _ = found.turns, found.passage  # raises UserError if it cannot be converted
 
     def build(made: Path) -> dict[str, Any]:
         for number, content in enumerate(files.values()):
@@ -278,8 +306,20 @@ def _downloaded(authors: AuthorsPrompt, store: Store) -> dict[str, bytes]:
     for number, file in enumerate(authors.files):
         path = scratch / str(number)
         download(authors.url(file), path, MAX_BYTES)
-        files[file] = path.read_bytes()
+        files[file] = _content(path)
     return files
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a file. Raises UserError if it cannot be read, or is too large for a prompt."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{path}: it cannot be read ({error.strerror})") from None
+    if len(content) > MAX_BYTES:
+        raise UserError(f"{path} is larger than {MAX_BYTES:,} bytes: it cannot be the file of a prompt")
+    return content
 
 
 def _installed(authors: AuthorsPrompt) -> FoundPrompt | None:
@@ -294,7 +334,7 @@ def _installed(authors: AuthorsPrompt) -> FoundPrompt | None:
     if not all(path.is_file() for path in paths.values()):
         return None
     source = f"{authors.package} {package.version}"
-    return FoundPrompt(authors, source, {file: path.read_bytes() for file, path in paths.items()})
+    return FoundPrompt(authors, source, {file: _content(path) for file, path in paths.items()})
 
 
 def _stored(authors: AuthorsPrompt, store: Store) -> FoundPrompt | None:
@@ -332,11 +372,13 @@ def _in_tree(content: object, where: str) -> str | None:
     return content if isinstance(content, str) else None
 
 
+def _reason(error: BaseException) -> str:
+    """Return the first line of what a parser says."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 def _from_toml(text: str, where: str, number: int) -> str | None:
-    try:
-        return _in_tree(tomllib.loads(text), where)
-    except tomllib.TOMLDecodeError:
-        return None
+    return _in_tree(tomllib.loads(text), where)
 
 
 def _from_yaml(text: str, where: str, number: int) -> str | None:
@@ -345,17 +387,21 @@ def _from_yaml(text: str, where: str, number: int) -> str | None:
     except ImportError:
         raise MissingExtraError("reading a prompt in YAML", "prompts") from None
     try:
-        return _in_tree(yaml.safe_load(text), where)
-    except yaml.YAMLError:
-        return None
+        # Values are not built: merged keys that name each other could be as many as 10 to the power of 10.
+        node = yaml.compose(text, yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise ValueError(f"line {mark.line + 1}" if mark else "it is not YAML") from None
+    for key in where.split("."):
+        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+        node = {name.value: value for name, value in pairs if isinstance(name, yaml.ScalarNode)}.get(key)
+    return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag == _YAML_TEXT else None
 
 
 def _from_python(text: str, where: str, number: int) -> str | None:
     """Return a text of a Python file as a format string. The file is parsed and not run."""
-    try:
+    with warnings.catch_warnings(action="ignore"):  # Python 3.12 prints one for "\\d" in a text
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
     if number:
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == where]
         texts = [each for each in _texts(functions[0]) if len(each.split()) > 1] if functions else []

@@ -34,8 +34,10 @@ MIN_PASSAGE_WORDS = 20
 EMPTY_PASSAGE = "(no text)"
 NO_LIMIT = Limit(most=1_000_000, unit="characters")
 
+TURN_LINE = re.compile(r"^<<[^<>\n]*>>[^\S\n]*$", re.MULTILINE)
+"""A line that begins a turn, or is meant to."""
+
 _TURN = re.compile(r"^<<(system|user|assistant|each user|each assistant|completion)>>$", re.MULTILINE)
-_HEADING = re.compile(r"^<<[^<>\n]*>>[^\S\n]*$", re.MULTILINE)
 _BRACKETED = re.compile(r"\[(\d+)\]")
 _TAG = re.compile(r"</?([A-Za-z]\w*)")
 # The beginning of what some servers read as a special token, or a model as the end of its thought.
@@ -203,7 +205,7 @@ def open_prompts(card: LLMRerankerCard, kind: str, folder: Traversable | None = 
 
 
 def _turns(template: Template) -> Iterator[Turn]:
-    for heading in _HEADING.findall(template.text):
+    for heading in TURN_LINE.findall(template.text):
         if not _TURN.fullmatch(heading):
             turns = "<<system>>, <<user>>, <<assistant>>, <<each user>>, <<each assistant>> or <<completion>>"
             raise UserError(f"{template.file}: {heading} is not a turn: write {turns}")
