@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
 
 from r2med.assessment.audit.answer_leaks import is_open_answer
 from r2med.assessment.audit.copies import QUERY_SHINGLE_WORDS
@@ -20,6 +19,7 @@ from r2med.data.dataset import Dataset, Query
 from r2med.data.fold_file import Folds, QueryFold, query_digest
 from r2med.data.text_copies import SHINGLE_WORDS, CopyKind, ListedTexts, find_copies
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.joined_groups import JoinedGroups
 from r2med.foundation.store.files import digest
 from r2med.foundation.text.synonyms import Synonyms, normal_term
 
@@ -81,7 +81,7 @@ class QueryGroups:
 
 def query_groups(dataset: Dataset, synonyms: Synonyms | None = None) -> QueryGroups:
     """Return the groups of queries that a split must not separate. `synonyms` says which diagnoses are the same."""
-    joined: _Joined[Node] = _Joined()
+    joined: JoinedGroups[Node] = JoinedGroups()
     shared: Counter[tuple[str, Node]] = Counter()
     nodes: dict[str, set[Node]] = defaultdict(set)
     copies = _document_copies(dataset)
@@ -151,29 +151,7 @@ def _question_copies(dataset: Dataset) -> Mapping[str, str]:
 
 def _copy_groups(names: Sequence[str], texts: Sequence[str], words: int = SHINGLE_WORDS) -> Mapping[str, str]:
     """Return the name of each text -> one name that all copies of this text share."""
-    joined: _Joined[str] = _Joined()
+    joined: JoinedGroups[str] = JoinedGroups()
     for copy in find_copies(ListedTexts(texts), range(len(texts)), kinds=COPY_KINDS, words=words).found:
         joined.join(names[copy.original], names[copy.row])
-    return {name: joined.first(name) for name in list(joined.above)}
-
-
-NodeType = TypeVar("NodeType", bound=Hashable)
-
-
-class _Joined(Generic[NodeType]):
-    """Nodes in groups that only grow."""
-
-    def __init__(self) -> None:
-        self.above: dict[NodeType, NodeType] = {}
-
-    def join(self, one: NodeType, other: NodeType) -> None:
-        """Put two nodes, with all that belong to them, into one group."""
-        self.above[self.first(other)] = self.first(one)
-
-    def first(self, node: NodeType) -> NodeType:
-        """Return the node that represents the group of a node."""
-        self.above.setdefault(node, node)
-        while self.above[node] != node:
-            self.above[node] = self.above[self.above[node]]
-            node = self.above[node]
-        return node
+    return {name: joined.first(name) for name in names}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from r2med.foundation.core.joined_groups import JoinedGroups
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.synonym_files import read_terms
 
@@ -154,34 +155,28 @@ class _Names:
         self._written: dict[str, str] = {}
         for name in names:
             self._written.setdefault(forms[name], name)
-        self._parents = {form: form for form in self._written}
+        self._joined: JoinedGroups[str] = JoinedGroups()
         self._order = {form: number for number, form in enumerate(self._written)}
 
     def join(self, concept: str, term: str) -> bool:
         """Join a concept with the concept that the term names. Return True if they were two."""
-        if self._forms[term] not in self._parents:
+        if self._forms[term] not in self._written:
             return False
-        one, other = self._find(self._forms[concept]), self._find(self._forms[term])
+        one, other = self._joined.first(self._forms[concept]), self._joined.first(self._forms[term])
         if one == other:
             return False
         first, second = sorted((one, other), key=self._order.__getitem__)
-        self._parents[second] = first
+        self._joined.join(first, second)
         return True
 
     def first(self, name: str) -> str:
         """Return the first name of a concept."""
-        return self._written[self._find(self._forms[name])]
+        return self._written[self._joined.first(self._forms[name])]
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield (first name, name) for each name of each concept."""
         for form, name in self._written.items():
-            yield self._written[self._find(form)], name
-
-    def _find(self, form: str) -> str:
-        while self._parents[form] != form:
-            self._parents[form] = self._parents[self._parents[form]]
-            form = self._parents[form]
-        return form
+            yield self._written[self._joined.first(form)], name
 
 
 def normal_term(term: str) -> str:
