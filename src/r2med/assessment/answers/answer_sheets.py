@@ -53,7 +53,7 @@ class JudgedSheets:
     def facts(self, number: int, judge: JudgeOfAnswers, reader: LLMCard) -> JudgeFacts:
         """Return what the record of a sheet says about the judge."""
         sheet = self.sheets[number]
-        both = [each for each in sheet.answers if is_judged(each) and None not in (each.by_rule, each.by_judge)]
+        both = [each for each in sheet.answers if can_be_judged(each) and None not in (each.by_rule, each.by_judge)]
         tests = (self.grades, *self.tests.values())
         return JudgeFacts(
             judge=judge.name,
@@ -67,7 +67,7 @@ class JudgedSheets:
         )
 
 
-def is_judged(answer: GivenAnswer) -> bool:
+def can_be_judged(answer: GivenAnswer) -> bool:
     """Return True for an answer in the reader's own words."""
     return answer.status == "answered" and not answer.options
 

@@ -26,7 +26,7 @@ from r2med.assessment.answers.answer_sheets import (
     JudgedSheet,
     JudgedSheets,
     Place,
-    is_judged,
+    can_be_judged,
     stated_test,
 )
 from r2med.assessment.answers.nugget_matching import (
@@ -90,7 +90,7 @@ class AnswerJudging:
             ((number, place), answer)
             for number, sheet in enumerate(self.sheets)
             for place, answer in enumerate(sheet.answers)
-            if is_judged(answer)
+            if can_be_judged(answer)
         ]
 
     @cached_property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
-from r2med.assessment.answers.answer_sheets import AnswerSheet, is_judged, judge_notices
+from r2med.assessment.answers.answer_sheets import AnswerSheet, can_be_judged, judge_notices
 from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.nugget_matching import MAX_SENTENCES
 from r2med.data.dataset import Dataset
@@ -43,10 +43,10 @@ def scored(
     `AnswerJudging`.
     """
     ruled = [with_rules(sheet) for sheet in sheets]
-    if judge is None or not any(is_judged(each) for sheet in ruled for each in sheet.answers):
+    if judge is None or not any(can_be_judged(each) for sheet in ruled for each in sheet.answers):
         return [_scored(sheet, sheet.answers, None, _unjudged_notices(sheet)) for sheet in ruled]
     judged = AnswerJudging(judge, ruled, untested, accept, tested).ask()
-    counts = [sum(map(is_judged, sheet.answers)) for sheet in ruled]
+    counts = [sum(map(can_be_judged, sheet.answers)) for sheet in ruled]
     found = []
     for number, sheet in enumerate(ruled):
         answers = judged.sheets[number].answers
@@ -87,7 +87,7 @@ def _with_scores(answer: GivenAnswer, dataset: Dataset, nuggets: Nuggets | None,
 
 def _unjudged_notices(sheet: AnswerSheet) -> Iterator[str]:
     """Yield what a reader of scores without a judge should know."""
-    written = [each for each in sheet.answers if is_judged(each)]
+    written = [each for each in sheet.answers if can_be_judged(each)]
     if undecided := sum(each.by_rule is None for each in written):
         yield (
             f"{undecided:,} of {len(written):,} answers are undecided: without a judge, only an answer that is the "
@@ -99,7 +99,7 @@ def _unjudged_notices(sheet: AnswerSheet) -> Iterator[str]:
 
 def _notices(sheet: AnswerSheet) -> Iterator[str]:
     """Yield what a reader of judged scores should know about nuggets and sentences."""
-    written = [each for each in sheet.answers if is_judged(each)]
+    written = [each for each in sheet.answers if can_be_judged(each)]
     if sheet.nuggets and (unreviewed := sum(not nugget.reviewed for nugget in sheet.nuggets)):
         yield f"{unreviewed:,} of {len(sheet.nuggets):,} nuggets were not reviewed by people."
     if long := sum(len(each.sentences) > MAX_SENTENCES for each in written):

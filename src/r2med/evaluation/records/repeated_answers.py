@@ -21,19 +21,21 @@ def mean_of_repeats(records: Iterable[AnswerRecord]) -> AnswerRecord:
     every = [first, *others]
     return first.model_copy(
         update={
-            "mean": {condition: _means([each.mean.get(condition, {}) for each in every]) for condition in first.mean},
+            "mean": {
+                condition: common_means([each.mean.get(condition, {}) for each in every]) for condition in first.mean
+            },
             "per_query": {
                 condition: {
-                    query: _means([each.per_query.get(condition, {}).get(query, {}) for each in every])
+                    query: common_means([each.per_query.get(condition, {}).get(query, {}) for each in every])
                     for query in queries
                 }
                 for condition, queries in first.per_query.items()
             },
-            "retrieval": _means([each.retrieval for each in every]),
+            "retrieval": common_means([each.retrieval for each in every]),
         }
     )
 
 
-def _means(values: Sequence[Values]) -> dict[str, float]:
-    """Return the mean of every value that all have."""
+def common_means(values: Sequence[Values]) -> dict[str, float]:
+    """Return the mean of every value that all runs have."""
     return {name: fmean(each[name] for each in values) for name in values[0] if all(name in each for each in values)}

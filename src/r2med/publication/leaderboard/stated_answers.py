@@ -8,7 +8,7 @@ from typing import Any
 from r2med.assessment.answers.answer_controls import CITATION_KINDS, GRADE_KINDS, NUGGET_KINDS
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import CITATION_SUPPORT, NUGGET_RECALL
-from r2med.assessment.answers.answer_sheets import stated_test
+from r2med.assessment.answers.answer_sheets import can_be_judged, stated_test
 from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest
 from r2med.assessment.panels.planted_controls import FEWEST_FIRST, FIRST, ControlTest
@@ -76,14 +76,14 @@ def stated_questions(record: AnswerRecord, dataset: Dataset) -> list[Query]:
 def judge_faults(record: AnswerRecord, answers: Sequence[GivenAnswer]) -> Iterator[str]:
     """Yield faults of the judge: controls that it failed, agreement, and its family."""
     judge = record.judge
-    judged = [each for each in answers if _can_be_judged(each)]
+    judged = [each for each in answers if can_be_judged(each)]
     if judge is None:
         if record.settings.get("judge") and judged:
             yield "its settings name a judge, but it has no verdicts of one"
         if any(_is_judged(each) for each in answers):
             yield "it has verdicts, but no judge"
         return
-    if any(_is_judged(each) for each in answers if not _can_be_judged(each)):
+    if any(_is_judged(each) for each in answers if not can_be_judged(each)):
         yield "it has a verdict of the judge on what is not an answer"
     yield from _control_faults(judge, record)
     both = [each for each in judged if None not in (each.by_rule, each.by_judge)]
@@ -91,10 +91,6 @@ def judge_faults(record: AnswerRecord, answers: Sequence[GivenAnswer]) -> Iterat
         yield "it states a wrong agreement of judge and rule"
     if _of_one_family(judge.judge, record.reader) and not judge.own_family:
         yield f"its judge {judge.judge} is of the same family as its reader, but it does not say so"
-
-
-def _can_be_judged(answer: GivenAnswer) -> bool:
-    return answer.status == "answered" and not answer.options
 
 
 def _is_judged(answer: GivenAnswer) -> bool:

@@ -15,9 +15,11 @@ from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.records.answer_collection import AnswerCollection
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import SEARCHED
+from r2med.evaluation.records.repeated_answers import common_means
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.search_steps import SEARCH_STEPS, SearchStep
 from r2med.foundation.pages.estimate import Estimate
+from r2med.publication.site.leaderboard import share_data
 
 ABOUT_STEP: Mapping[str, str] = {
     "returned": "in a result list of a search",
@@ -56,11 +58,11 @@ def _funnel(
         "questions": len(asked),
         "relevant": sum(record.queries[query].positives for query in asked),
         "steps": list(_steps(runs)),
-        "accuracy": _share(_estimate(runs, ACCURACY)),
+        "accuracy": share_data(_estimate(runs, ACCURACY)),
         "undecided": fmean(sum(bool(row.get(UNDECIDED)) for row in run.per_query[SEARCHED].values()) for run in runs),
         "calibration": _calibration(runs),
         "refused": fmean(run.statuses.get(SEARCHED, {}).get("refused", 0) for run in runs),
-        "searching": _means([run.searching for run in runs]),
+        "searching": common_means([run.searching for run in runs]),
         "queries": [_query(runs, query) for query in asked],
     }
 
@@ -84,7 +86,7 @@ def _steps(runs: Sequence[AnswerRecord]) -> Iterator[dict[str, Any]]:
             "about": ABOUT_STEP[step],
             "documents": float(np.nansum(numbers[0], axis=1).mean()),
             "lost": left - reached,
-            "recall": _share(_estimate(runs, STEP_RECALL[step])),
+            "recall": share_data(_estimate(runs, STEP_RECALL[step])),
         }
         left = reached
 
@@ -110,14 +112,14 @@ def _calibration(runs: Sequence[AnswerRecord]) -> dict[str, Any]:
     """Return what the confidence of an agent is worth. Means over several runs have no interval."""
     found = [calibration_of(run) for run in runs]
     if len(found) == 1:
-        return {name: _share(each) if isinstance(each, Estimate) else each for name, each in found[0].items()}
+        return {name: share_data(each) if isinstance(each, Estimate) else each for name, each in found[0].items()}
     plain = [
         {name: each.value if isinstance(each, Estimate) else each for name, each in of_run.items()} for of_run in found
     ]
-    means = _means([{name: each for name, each in of_run.items() if each is not None} for of_run in plain])
+    means = common_means([{name: each for name, each in of_run.items() if each is not None} for of_run in plain])
     estimated = {name for of_run in found for name, each in of_run.items() if isinstance(each, Estimate)}
     return {
-        name: _share(Estimate(means[name])) if name in estimated and name in means else means.get(name)
+        name: share_data(Estimate(means[name])) if name in estimated and name in means else means.get(name)
         for name in found[0]
     }
 
@@ -133,14 +135,5 @@ def _query(runs: Sequence[AnswerRecord], query: str) -> dict[str, Any]:
             step: fmean(each for each in came if each is not None) for step, came in steps.items() if None not in came
         },
         "right": fmean(row[ACCURACY] for row in rows) if decided else None,
-        "confidence": _means(rows).get(CONFIDENCE),
+        "confidence": common_means(rows).get(CONFIDENCE),
     }
-
-
-def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of every value that all runs have."""
-    return {name: fmean(row[name] for row in rows) for name in rows[0] if all(name in row for row in rows)}
-
-
-def _share(estimate: Estimate | None) -> dict[str, float | None] | None:
-    return None if estimate is None else {"value": estimate.value, "low": estimate.low, "high": estimate.high}

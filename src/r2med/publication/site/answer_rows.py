@@ -24,11 +24,10 @@ from r2med.evaluation.records.answer_words import CONDITIONS, Condition
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.estimate import Estimate
 from r2med.publication.leaderboard.answer_verification import unverified
 from r2med.publication.site.answer_labels import MEASURES
 from r2med.publication.site.board_sets import dataset_sets
-from r2med.publication.site.leaderboard import known_score
+from r2med.publication.site.leaderboard import known_score, share_data
 
 MAX_NOTICES = 20
 NOTICE_SHOWN = 500
@@ -65,7 +64,7 @@ def _view(
                 "systems": each.systems,
                 "questions": each.questions,
                 "observed": each.observed,
-                "corrected": _share(each.corrected),
+                "corrected": share_data(each.corrected),
             }
             for each in correlations(kept, data=datasets)
         ],
@@ -105,7 +104,7 @@ def _rows(
             "runs": _runs(sources),
             "scores": {condition: _scores(sources, condition) for condition in CONDITIONS},
             "gain": known_score(value.gain) if value else None,
-            "share": _share(value.share) if value else None,
+            "share": share_data(value.share) if value else None,
             "statuses": {condition: _statuses(records.values(), condition) for condition in CONDITIONS},
             "cost": _cost(records.values(), RETRIEVED),
             "costs": {condition: _cost(records.values(), condition) for condition in CONDITIONS},
@@ -136,11 +135,6 @@ def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
         "unverified": left,
         "no_verdict": next((each.unverified[:NOTICE_SHOWN] for each in sources if each.unverified), ""),
     }
-
-
-def _share(share: Estimate | None) -> dict[str, float | None] | None:
-    """Return an estimate that is not in points, in the form of the data files."""
-    return None if share is None else {"value": share.value, "low": share.low, "high": share.high}
 
 
 def _scores(sources: Sequence[StoredAnswers], condition: Condition) -> dict[str, Any]:

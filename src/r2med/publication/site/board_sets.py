@@ -86,11 +86,6 @@ def _home(record: Record) -> str:
     return "+".join([home_group(published_name(record.dataset)), *overlay_names(record.dataset)])
 
 
-def part(collection: RecordCollection, datasets: Sequence[str]) -> RecordCollection:
-    """Return the records on some of the datasets."""
-    return RecordCollection({key: kept for key, kept in collection.cells.items() if key[1] in datasets})
-
-
 def verified(collection: RecordCollection) -> RecordCollection:
     """Return the systems that were run here or verified. Only they decide what is best and which classes there are."""
     marked = {kept.record.system for kept in collection if kept.unverified}

@@ -41,7 +41,7 @@ from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.publication.leaderboard.stated_settings import unknown_system
 from r2med.publication.site.answer_labels import answer_labels
 from r2med.publication.site.board_labels import BoardEstimates
-from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, part, runs_of, verified
+from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, runs_of, verified
 from r2med.publication.site.system_facts import SYSTEM_KINDS, judged_by_kin, parts_of_published, parts_of_record
 from r2med.systems.system.families import families, family_label
 
@@ -161,7 +161,7 @@ def _dataset(collection: RecordCollection, name: str) -> dict[str, Any]:
 def _systems(
     collection: RecordCollection, names: Sequence[str], sets: Sequence[BoardSet], estimates: BoardEstimates
 ) -> Iterator[dict[str, Any]]:
-    parts = [part(collection, () if each.estimated else each.datasets) for each in sets]
+    parts = [collection.on(() if each.estimated else each.datasets) for each in sets]
     standings = [intervals(each) if each.cells else {} for each in parts]
     sound = [verified(of) for of in parts]
     levels = [
@@ -265,6 +265,11 @@ def _lock(records: Sequence[Record]) -> str:
 def known_score(points: Estimate | None) -> dict[str, float | None] | None:
     """Return a score in the form of the data files; None if it is not known."""
     return None if points is None else score_data(points)
+
+
+def share_data(share: Estimate | None) -> dict[str, float | None] | None:
+    """Return an estimate that is not in points in the form of the data files; None if it is not known."""
+    return None if share is None else {"value": share.value, "low": share.low, "high": share.high}
 
 
 def score_data(points: Estimate) -> dict[str, float | None]:

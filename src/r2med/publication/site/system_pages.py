@@ -13,7 +13,7 @@ from r2med.evaluation.comparison.comparison import slice_figures
 from r2med.evaluation.measure.slices import KINDS
 from r2med.evaluation.records.record import Record, StageFacts, declared_stages
 from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.publication.site.board_sets import board_sets, part, runs_of
+from r2med.publication.site.board_sets import board_sets, runs_of
 from r2med.publication.site.leaderboard import DEMO, known_score
 
 SLICE_TITLES = {
@@ -47,7 +47,7 @@ def system_values(
     `places` are the folders of the user's datasets, as they were typed. `estimated` are those of `board_sets`.
     """
     sets = board_sets(collection, estimated)
-    cuts = [[] if each.estimated else list(_slices(part(collection, each.datasets))) for each in sets]
+    cuts = [[] if each.estimated else list(_slices(collection.on(each.datasets))) for each in sets]
     for system in collection.systems:
         records = collection.records(system)
         first = next(iter(records.values()))
