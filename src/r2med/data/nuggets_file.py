@@ -6,7 +6,6 @@ digest of those that were matched.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,7 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields, read_jsonl
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
-from r2med.foundation.store.files import write_atomically
+from r2med.foundation.store.files import json_line, write_atomically
 
 NUGGETS_NAME = "nuggets.jsonl"
 NUGGET_FIELDS: Fields = {"query": str, "nugget": str, "text": str, "vital": bool}
@@ -72,7 +71,7 @@ class Nuggets:
     def write(self, path: Path) -> None:
         """Write the nuggets as JSON lines, completely or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, "".join(f"{json.dumps(_row(each), ensure_ascii=False)}\n" for each in self).encode())
+        write_atomically(path, map(json_line, map(_row, self)))
 
 
 def _row(nugget: Nugget) -> dict[str, Any]:

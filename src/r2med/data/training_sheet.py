@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from r2med.foundation.core.errors import UserError, explained
-from r2med.foundation.store.files import refuse_device, write_atomically
+from r2med.foundation.store.files import refuse_device, write_json
 
 SHEET_NAME = "training.json"
 """Name of the datasheet in the folder of a training set, and in that of a model that was trained with it."""
@@ -149,8 +148,7 @@ class TrainingSheet(SheetPart):
 
     def write(self, path: Path | str) -> None:
         """Write the datasheet, completely or not at all."""
-        content = json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False)
-        write_atomically(Path(path), content.encode() + b"\n")
+        write_json(Path(path), self.model_dump(mode="json"))
 
     @classmethod
     def read(cls, path: Path | str) -> TrainingSheet:

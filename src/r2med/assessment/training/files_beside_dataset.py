@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
+from r2med.foundation.store.files import json_object
 
 PROVENANCE, CANDIDATES, CROISSANT = "provenance.jsonl", "candidates.jsonl", "croissant.json"
 
@@ -53,7 +52,7 @@ def judged_candidates(dataset: Dataset) -> Iterator[JudgedCandidate]:
 
 def models_of(dataset: Dataset) -> Mapping[str, tuple[str, ...]]:
     """Return step or task -> the models that made this part of the dataset, where its metadata says it."""
-    described = _json(dataset.folder / CROISSANT) if dataset.folder else {}
+    described = json_object(dataset.folder / CROISSANT) if dataset.folder else {}
     found: dict[str, tuple[str, ...]] = {}
     activities = described.get("prov:wasGeneratedBy")
     for activity in activities if isinstance(activities, list) else ():
@@ -72,11 +71,3 @@ def _rows(dataset: Dataset, name: str) -> Iterator[dict[str, Any]]:
     file = dataset.folder / name if dataset.folder else None
     if file is not None and file.is_file():
         yield from (row for _, row in read_jsonl(file, {}, Problems()))
-
-
-def _json(file: Path) -> Mapping[str, Any]:
-    try:
-        content = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}

@@ -37,7 +37,7 @@ from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store.files import json_line, replaced, sha256
+from r2med.foundation.store.files import json_line, replaced, sha256, write_json
 from r2med.foundation.text.search_languages import ENGLISH
 
 CARD, LABELS, CROISSANT = "card.toml", "labels.jsonl", "croissant.json"
@@ -69,7 +69,7 @@ def write_output(build: BuildFolder, setup: Setup | Runtime) -> Path | None:
         (new / "datasheet.html").write_text(page_html(sheet), "utf-8")
         sizes = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}
         described = croissant(published_facts(made, sheet, _date(build)), sizes, configs_of(made))
-        (new / CROISSANT).write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        write_json(new / CROISSANT, described)
     return folder
 
 

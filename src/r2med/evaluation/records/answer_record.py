@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, assert_never
@@ -25,7 +24,7 @@ from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.store import digest
-from r2med.foundation.store.files import sha256, write_atomically
+from r2med.foundation.store.files import json_line, sha256, write_atomically
 
 FORMAT = 2
 """In format 1 a rule overruled the judge, and undecided answers had no accuracy."""
@@ -295,6 +294,5 @@ def answers_path(path: Path) -> Path:
 def write_answers(answers: Iterable[GivenAnswer], path: Path) -> FileFacts:
     """Write answers as JSON lines beside the record at `path`."""
     file = answers_path(path)
-    lines = (json.dumps(each.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) for each in answers)
-    write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
+    write_atomically(file, (json_line(each.model_dump(mode="json", exclude_defaults=True)) for each in answers))
     return FileFacts(file=file.name, sha256=sha256(file))

@@ -18,7 +18,7 @@ from r2med.evaluation.records.sealed_json import strict_json
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
-from r2med.foundation.store.files import refuse_device, write_atomically
+from r2med.foundation.store.files import refuse_device, write_json
 
 FORMAT = 1
 
@@ -81,8 +81,7 @@ class Lock(BaseModel):
 
     def write(self, path: Path | str) -> None:
         """Write the file with its digest."""
-        body = {**self._content, "digest": self.digest}
-        write_atomically(Path(path), json.dumps(body, indent=1, ensure_ascii=False).encode() + b"\n")
+        write_json(Path(path), {**self._content, "digest": self.digest})
 
     @classmethod
     def read(cls, path: Path | str) -> Lock:

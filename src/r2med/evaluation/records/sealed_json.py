@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
-from r2med.foundation.store.files import write_atomically
+from r2med.foundation.store.files import write_json
 
 Sealed = TypeVar("Sealed", bound=BaseModel)
 
@@ -34,8 +34,7 @@ def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def write_sealed(model: BaseModel, path: Path) -> None:
     """Write a model with its checksum to a file, completely or not at all."""
     body = model.model_dump(mode="json")
-    content = json.dumps({**body, "checksum": digest(body)}, indent=1, ensure_ascii=False)
-    write_atomically(path, content.encode() + b"\n")
+    write_json(path, {**body, "checksum": digest(body)})
 
 
 def record_bytes(path: Path | str) -> bytes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
+
+from r2med.foundation.store.files import json_object
 
 TEXT_FILES = ("generated", "traces", "answers", "conversations")
 """Fields of records that name a file of texts."""
@@ -29,7 +30,7 @@ def is_of(name: object, datasets: Collection[str]) -> bool:
 
 def _files(path: Path, datasets: Collection[str], others: Collection[str]) -> Iterator[Path]:
     """Yield a record of one of these datasets and the files beside it, if one of them has texts."""
-    record = _read(path)
+    record = json_object(path)
     facts = record.get("dataset")
     if not (isinstance(facts, dict) and is_of(facts.get("name"), datasets)):
         return
@@ -50,11 +51,3 @@ def _beside(path: Path, facts: Any) -> Path | None:
         return None
     file = path.with_name(Path(facts["file"]).name or path.name)
     return file if file.is_file() else None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}

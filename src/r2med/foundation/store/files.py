@@ -227,6 +227,20 @@ def text_digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as a JSON file that people can read, completely or not at all."""
+    write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; an empty one if the file is missing, damaged or has another value."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def json_line(row: Mapping[str, Any]) -> bytes:
     """Return a row as a line of a file of JSON lines."""
     return json.dumps(row, ensure_ascii=False).encode() + b"\n"

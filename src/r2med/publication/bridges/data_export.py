@@ -17,7 +17,7 @@ from r2med.data.publishing.hub_card import hub_head
 from r2med.data.runs.trec import encode_id
 from r2med.data.tables.importing import require_new
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.store.files import replaced, sha256
+from r2med.foundation.store.files import replaced, sha256, write_json
 from r2med.foundation.text.search_languages import ENGLISH
 
 COLUMNS = {name: tuple(columns) for name, (_, columns) in CONFIGS.items()}
@@ -95,7 +95,7 @@ def _croissant(dataset: Dataset, folder: Path) -> None:
         languages=_languages(dataset),
     )
     described = croissant(facts, sizes, CONFIGS)
-    (folder / "croissant.json").write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    write_json(folder / "croissant.json", described)
 
 
 FORMS: Mapping[str, Callable[[Dataset, Path], None]] = {

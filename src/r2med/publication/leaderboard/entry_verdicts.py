@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
-from r2med.foundation.store.files import refuse_device, sha256, write_atomically
+from r2med.foundation.store.files import refuse_device, sha256, write_json
 
 FORMAT = 1
 
@@ -44,8 +44,7 @@ class Verdicts(BaseModel):
     def write(self, path: Path, beside: Sequence[Path]) -> None:
         """Write the file. Raises UserError if it is inside one of the folders `beside`, which hold what others sent."""
         refuse_submitted(path, beside)
-        content = json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False)
-        write_atomically(path, content.encode() + b"\n")
+        write_json(path, self.model_dump(mode="json"))
 
     @classmethod
     def read(cls, path: Path, beside: Sequence[Path] = ()) -> Verdicts:

@@ -6,7 +6,6 @@ board shows it, and writes what it says into the README and the docs. Without th
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store.files import write_atomically
+from r2med.foundation.store.files import write_json
 from r2med.foundation.text.plurals import counted
 from r2med.publication.leaderboard.expectations import Expectation
 from r2med.publication.leaderboard.reproduction import AVERAGE, WORST, Figure, Reproduction
@@ -59,8 +58,7 @@ class VerifiedScores(BaseModel):
 
     def write(self, path: Path) -> None:
         """Write the file. It replaces an older one."""
-        content = json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False)
-        write_atomically(path, content.encode() + b"\n")
+        write_json(path, self.model_dump(mode="json"))
 
     @property
     def whole(self) -> list[Reproduction]:
