@@ -8,7 +8,7 @@ from typing import Any
 from r2med.data.dataset import Dataset
 from r2med.evaluation.records.record import TrainingFacts
 from r2med.models.encoders.weights import WeightsCard
-from r2med.systems.retrieve.fold_models import FoldModels
+from r2med.systems.retrieve.fold_models import BoundFolds
 
 
 def training_facts(bound: Any, dataset: Dataset) -> tuple[TrainingFacts, ...]:
@@ -21,13 +21,12 @@ def training_facts(bound: Any, dataset: Dataset) -> tuple[TrainingFacts, ...]:
 
 
 def _facts(bound: Any, dataset: Dataset, held_out: tuple[str, ...] = ()) -> Iterator[TrainingFacts]:
-    models, inner = getattr(bound, "models", None), getattr(bound, "inner", ())
-    if isinstance(models, FoldModels):
+    if isinstance(bound, BoundFolds):
         asked = {query.id for query in dataset.queries}
-        for fold, part in zip(models.folds.numbers, inner, strict=True):
-            yield from _facts(part, dataset, tuple(sorted(models.folds.queries(fold) & asked)))
+        for fold, part in bound.parts.items():
+            yield from _facts(part, dataset, tuple(sorted(bound.models.folds.queries(fold) & asked)))
         return
-    for part in inner:
+    for part in getattr(bound, "inner", ()):
         yield from _facts(part, dataset, held_out)
     card = getattr(bound, "card", None)
     if not isinstance(card, WeightsCard):
