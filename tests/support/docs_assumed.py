@@ -55,13 +55,7 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / "biology.r2pack").read_bytes()).hexdigest()
 
 
-AGENT_RUN = """{"query_id": "0", "status": "completed", "tool_call_counts": {"search": 1},
- "retrieved_docids": ["bio-038"], "metadata": {"model": "their-model"},
- "result": [{"type": "output_text", "output": "Cells age [bio-038]."}]}"""
-
-
 PAGES: Mapping[str, Assumed] = {
-    "searched.md": Assumed(files={"their-runs/run_0.json": AGENT_RUN}),
     "advise.md": Assumed(
         {"advise example(?!.*--model)": "advise six --model minilm", "advise example": "advise six"},
         before=("cp -r {plugin}/datasets/six six",),
