@@ -1,4 +1,4 @@
-"""What `r2med why` shows: an explanation the score of one query of a record on one screen."""
+"""What `r2med why` shows: an explanation of the score of one query of a record, on one screen."""
 
 from __future__ import annotations
 

@@ -190,8 +190,8 @@ def training_data(
     """Write a training set for an embedding model, a reranker or an LLM, with folds that do not leak and a datasheet.
 
     Positives are relevant documents. Negatives were judged to be clearly irrelevant, by judges (`r2med judge`), people
-    or the dataset; a document without a label is none. Raises UserError if the dataset is a known test set and is not
-    split, or if one group of queries holds more than half of them.
+    or the dataset. A document without a label is never a negative. Raises UserError if the dataset is a known test set
+    and is not split, or if one group of queries holds more than half of them.
     """
     from r2med.assessment.training.training_formats import DEFAULT_FORMAT, training_format
     from r2med.assessment.training.training_set import TrainingPlan

@@ -128,7 +128,7 @@ def test_a_list_of_somebody_else_deletes_and_replaces_no_file(tmp_path: Path, na
     listed = {"made_by": "r2med board", "files": {name: sha256(tmp_path / name)}}
     (tmp_path / MANIFEST).write_text(json.dumps(listed))
     before = files(tmp_path)
-    with pytest.raises(UserError, match="is listed as a file of a board, but it is none"):
+    with pytest.raises(UserError, match="is listed as a file of a board, but a board has no such file"):
         write_site(tmp_path, [("site", "new")])
     assert files(tmp_path) == before
     (tmp_path / name).unlink()
@@ -136,5 +136,5 @@ def test_a_list_of_somebody_else_deletes_and_replaces_no_file(tmp_path: Path, na
     (tmp_path / "data/link.js").symlink_to(tmp_path / "elsewhere.js")
     listed["files"] = {"data/link.js": sha256(tmp_path / "elsewhere.js")}
     (tmp_path / MANIFEST).write_text(json.dumps(listed))
-    with pytest.raises(UserError, match="is listed as a file of a board, but it is none"):
+    with pytest.raises(UserError, match="is listed as a file of a board, but a board has no such file"):
         write_site(tmp_path, [("site", "new")])

@@ -78,7 +78,7 @@ def partial_copies(material: AuditMaterial) -> Finding:
 
 
 PARTS: Mapping[CopyKind, str] = {
-    "contained": "of which one contains the other",
+    "contained": "where one contains the other",
     "half": "with half of the shorter text in common",
 }
 

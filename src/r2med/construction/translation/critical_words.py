@@ -180,7 +180,7 @@ def unit_forms() -> frozenset[str]:
 
 
 def _unit(text: str, end: int) -> str:
-    """Return the canonical unit at a position. A quotient such as mg/kg is one unit; a frequency (/day) is none."""
+    """Return the canonical unit at a position. A quotient such as mg/kg is one unit. A frequency (/day) is no unit."""
     pattern, forms = _units()
     parts: list[str] = []
     gap = re.compile(r"[\s-]{0,2}[余多来几]?(?P<per>/|每|per )?").match(text, end)

@@ -3,7 +3,7 @@
 system = stage ("→" stage)*        "->" is read as "→"
 stage  = call ("+" call)*          several calls are fused
 call   = name ["(" argument ("," argument)* ")"] ["@" depth]
-       | "[" system "]"            a whole system, where a retriever may stand
+       | "[" system "]"            a whole system, used as a retriever
 argument = [key "="] stage-or-word
 
 Braces make several systems, and are replaced before the text is parsed: `bge-reranker@{10,20}`.

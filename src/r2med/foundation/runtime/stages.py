@@ -230,7 +230,7 @@ class Bound(Generic[StageType]):
 
 @dataclass(frozen=True)
 class ForeignBound(Bound[Stage]):
-    """What a user's `bind` returned, if it is no Bound: its own members, and the defaults of Bound for all others."""
+    """What a user's `bind` returned, if it is not a Bound. Members that it lacks have the defaults of Bound."""
 
     made: object
 

@@ -60,7 +60,7 @@ def written_files(folder: Path) -> dict[str, str]:
         if digest not in allowed[name]:
             raise _foreign(folder / name, "was changed after the board was made")
         if not _looks_like_ours(folder, name):
-            raise _foreign(folder / name, "is listed as a file of a board, but it is none")
+            raise _foreign(folder / name, "is listed as a file of a board, but a board has no such file")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A whole system in brackets, where a retriever may stand: [hyde(o3-mini) → bm25]+[bge → bge-reranker@100]."""
+"""A whole system in brackets, used as a retriever: [hyde(o3-mini) → bm25]+[bge → bge-reranker@100]."""
 
 from __future__ import annotations
 
