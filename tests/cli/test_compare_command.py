@@ -26,7 +26,7 @@ def results(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("results")
 def test_a_person_reads_verdicts_what_can_be_detected_and_what_moved(r2med: Command) -> None:
     text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "500", "--slice", "task").stdout
-    some_states(text.splitlines(), "hyde(author) → bm25 is better", "bm25: +")
+    some_states(text.splitlines(), "hyde(author) → bm25", "better", "bm25: +")
     some_states(text.splitlines(), "65 queries", "80 % power")
     assert "queries make" in text
     some_states(text.splitlines(), "Moved most", "hyde(author) → bm25")
@@ -40,9 +40,10 @@ def test_the_table_goes_the_way_of_the_sentence_in_either_order(r2med: Command) 
     one, other = (
         r2med("compare", *each, "--slice", "task", "--resamples", "100").stdout for each in (pair, pair[::-1])
     )
-    tail = one[one.index("hyde(author) → bm25 is better") :]
+    better = "hyde(author) → bm25 is better"  # no fact of the message: it marks where the verdict begins
+    tail = one[one.index(better) :]
     assert "hyde(author) → bm25 minus bm25:" in tail
-    assert tail == other[other.index("hyde(author) → bm25 is better") :].replace(
+    assert tail == other[other.index(better) :].replace(
         "between bm25 and hyde(author) → bm25", "between hyde(author) → bm25 and bm25"
     )
 
@@ -52,8 +53,8 @@ def test_the_text_says_what_comes_from_the_queries_and_what_from_the_runs(r2med:
     write_records(repeated(systems, {"Biology": 30}), tmp_path / "results")
     text = r2med("compare", "--data", "Biology", "--resamples", "100").stdout
     assert "deterministic" in text and "one run" in text and "3 runs" in text
-    some_states(text.splitlines(), "from the queries", "± 1.11 from the runs", "on the same queries")
-    some_states(text.splitlines(), "from the queries", "not known from the runs")
+    some_states(text.splitlines(), "queries", "± 1.11", "runs", "same queries")
+    some_states(text.splitlines(), "queries", "not known", "runs")
     fixed = r2med("compare", "bm25", "often(x)", "--resamples", "100", "--format", "csv").stdout
     assert "± runs" in fixed
 
@@ -61,7 +62,7 @@ def test_the_text_says_what_comes_from_the_queries_and_what_from_the_runs(r2med:
 @pytest.mark.usefixtures("results")
 def test_deterministic_systems_have_a_part_of_0_from_the_runs(r2med: Command) -> None:
     text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "100").stdout
-    some_states(text.splitlines(), "from the queries", "± 0.00 from the runs")
+    some_states(text.splitlines(), "queries", "± 0.00", "runs")
 
 
 def test_a_system_that_was_run_on_other_data_is_left_out(r2med: Command, tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_a_system_that_was_run_on_other_data_is_left_out(r2med: Command, tmp_pat
     write_records(records({"minilm": 0.3}, {"PMC-Clinical": 40}), tmp_path / "results")
     text = r2med("compare", "--data", "Biology", "--resamples", "100").stdout
     some_states(text.splitlines(), "minilm", "left out", "Biology")
-    some_states(text.splitlines(), "rm3 → bm25 is better", "bm25")
+    some_states(text.splitlines(), "rm3 → bm25", "better", "bm25")
 
 
 def test_where_no_query_moved_nothing_is_announced(r2med: Command) -> None:
@@ -112,11 +113,11 @@ def test_tables_for_papers_have_all_pairs(r2med: Command) -> None:
     ("words", "fact"),
     [
         (("bm25",), "two systems"),
-        (("bm25", "rm3 -> bm26"), "did you mean rm3 → bm25?"),
+        (("bm25", "rm3 -> bm26"), "rm3 → bm25?"),
         (("--results", "nowhere"), "nowhere"),
         (("--measure", "nDCG@11"), "nDCG@11"),
-        (("--slice", "bodysystem"), "did you mean body-system?"),
-        (("--baseline", "bm2"), "did you mean bm25?"),
+        (("--slice", "bodysystem"), "body-system?"),
+        (("--baseline", "bm2"), "bm25?"),
         (("--format", "word"), "text, markdown, latex, csv"),
     ],
 )
@@ -142,7 +143,7 @@ def test_a_report_is_written_and_its_files_are_told(r2med: Command, tmp_path: Pa
     (tmp_path / "file").write_text("")
     refused = r2med("compare", "-o", "file")
     assert refused.returncode == 2
-    assert "choose another folder" in refused.stderr
+    states(refused.stderr, "file", "folder")
 
 
 @pytest.mark.usefixtures("results")

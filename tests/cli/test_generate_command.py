@@ -5,7 +5,7 @@ import json
 import pytest
 
 from support.chat_server import answer, refuse, serve
-from support.facts import some_states
+from support.facts import some_states, states
 
 OFFENDED = '{"error": {"message": "the prompt offends a policy"}}'
 HYDE = ("generate", "hyde", "--llm", "org/m:free")
@@ -19,9 +19,9 @@ def surroundings(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def assert_one_line(done, says):
+def assert_one_line(done, *facts):
     assert done.returncode == 2, done
-    assert says in done.messages[-1]
+    states(done.messages[-1], *facts)
     assert "Traceback" not in done.stderr
 
 
@@ -139,7 +139,7 @@ def test_a_dry_run_of_an_agent_shows_how_conversations_begin(r2med, agent, calls
     told = r2med("run", "bm25", "--expand", agent, "--llm", "gpt4", *BIOLOGY, "--plan").stdout
     some_states(told.splitlines(), "8 calls", "0 answered")
     some_states(told.splitlines(), "conversation", f"{calls} calls")
-    assert "about $" in told and "the prompts grow" in told
+    assert "about $" in told
     assert told.count("--- prompt") == told.count(shows) == 3
 
 
@@ -156,29 +156,29 @@ def test_expansions_with_settings_run_from_their_flag(r2med):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "facts"),
     [
-        (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--plan"], "did you mean gpt4"),
-        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--plan"], "it has author"),
-        (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], "asks no LLM"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--plan"], ["gtp4", "gpt4?"]),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--plan"], ["gpt4", "author"]),
+        (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], ["rm3", "no LLM"]),
         (
             ["run", "bm25", "--expand", "hyde(samples=2)", "--llm", "author"],
-            "recorded texts are searched unchanged",
+            ["hyde(author, samples=2)", "recorded"],
         ),
-        (["run", "bm25(k1=1, k1=2)", *BIOLOGY], "bm25(k1=1, k1=2): k1 is given twice"),
-        (["run", "bm25", "--data", " , "], "--data names no dataset"),
-        (["generate", "hyd", "--llm", "gpt4"], "did you mean hyde"),
-        (["generate", "hyde(gpt4)", "--llm", "o3-mini"], "are two LLMs"),
-        (["generate", "hyde"], "hyde names no LLM: write 'hyde(o3-mini)'"),
-        (["generate", "hyde(rounds=1, rounds=2)", "--llm", "gpt4"], "rounds is given twice"),
-        (["generate", "hyde", "--llm", "author"], "no LLM 'author'"),
-        (["generate", "hyde", "--llm", "gpt4,o3-mini"], "only one LLM writes at a time"),
-        (["generate", "hyde(query=keep)", "--llm", "gpt4"], "query is a setting of the search"),
-        (["generate", "hyde", "--llm", "gpt4", "--data", "demo/Biology,demo/Nowhere"], "no dataset or folder"),
+        (["run", "bm25(k1=1, k1=2)", *BIOLOGY], ["bm25(k1=1, k1=2)", "k1", "twice"]),
+        (["run", "bm25", "--data", " , "], ["--data", "no dataset"]),
+        (["generate", "hyd", "--llm", "gpt4"], ["hyd", "hyde?"]),
+        (["generate", "hyde(gpt4)", "--llm", "o3-mini"], ["gpt4", "o3-mini", "two LLMs"]),
+        (["generate", "hyde"], ["no LLM", "'hyde(o3-mini)'"]),
+        (["generate", "hyde(rounds=1, rounds=2)", "--llm", "gpt4"], ["rounds", "twice"]),
+        (["generate", "hyde", "--llm", "author"], ["'author'", "no LLM"]),
+        (["generate", "hyde", "--llm", "gpt4,o3-mini"], ["gpt4,o3-mini", "one LLM"]),
+        (["generate", "hyde(query=keep)", "--llm", "gpt4"], ["query", "search"]),
+        (["generate", "hyde", "--llm", "gpt4", "--data", "demo/Biology,demo/Nowhere"], ["demo/Nowhere", "no dataset"]),
     ],
 )
-def test_what_cannot_be_followed_is_one_line(arguments, says, r2med):
-    assert_one_line(r2med(*arguments), says)
+def test_what_cannot_be_followed_is_one_line(arguments, facts, r2med):
+    assert_one_line(r2med(*arguments), *facts)
 
 
 def test_two_datasets_of_one_name_are_not_written_into_one_folder(tmp_path, r2med):

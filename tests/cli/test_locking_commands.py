@@ -19,9 +19,9 @@ def test_the_commands_lock_run_and_compare(r2med: Command, mini: Path, tmp_path:
     assert made.returncode == 0, made.stderr
     some_states(made.stdout.splitlines(), "plan.lock", "2 systems", "1 dataset", "1 comparison", "nDCG@10")
     again = r2med("lock", "bm25", "--data", "mini")
-    states(again.stderr, "plan.lock exists")
+    states(again.stderr, "plan.lock", "exists")
     assert r2med("run", "--lock", "plan.lock", "--data", "mini").returncode == 0
     refused = r2med("run", "bge", "--lock", "plan.lock", "--data", "mini")
     assert refused.returncode == 2
     compared = r2med("compare", "--lock", "plan.lock")
-    assert "decided beforehand: lock" in compared.stdout
+    some_states(compared.stdout.splitlines(), "beforehand", "lock")

@@ -19,7 +19,7 @@ def test_nuggets_are_written_and_can_be_reviewed(r2med: Command, tmp_path: Path)
     assert not (tmp_path / "n.jsonl").exists()
     made = r2med(*asked)
     assert made.returncode == 0, made.stderr
-    some_states(made.stdout.splitlines(), "8 nuggets", "8 questions", "n.jsonl", "8 of them vital")
+    some_states(made.stdout.splitlines(), "8 nuggets", "8 questions", "n.jsonl", "vital")
     assert "r2med review serve n.jsonl --data demo/Medical-Sciences" in made.stdout
     rows = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
     assert rows[0] == {

@@ -2,23 +2,24 @@
 
 import pytest
 
+from support.facts import some_states
 from support.fork_server import Command
 
 
 @pytest.mark.parametrize(
     ("system", "flags", "missing"),
     [
-        ("hyde(gpt4) → bm25", ["--offline"], "MISSING: offline, and gpt4 is not on this machine"),
-        ("bm25 → groupwise(o3-mini)@5", ["--offline"], "MISSING: offline, and o3-mini is not on this machine"),
-        ("openai", ["--offline"], "MISSING: offline, and openai is not this machine"),
-        ("openai", [], "MISSING: OPENAI_API_KEY is not set; export it before the run"),
+        ("hyde(gpt4) → bm25", ["--offline"], ["offline", "gpt4"]),
+        ("bm25 → groupwise(o3-mini)@5", ["--offline"], ["offline", "o3-mini"]),
+        ("openai", ["--offline"], ["offline", "openai"]),
+        ("openai", [], ["OPENAI_API_KEY", "not set", "export"]),
     ],
 )
 def test_a_plan_is_made_without_a_key_and_offline_and_says_what_is_missing(
-    r2med: Command, system: str, flags: list[str], missing: str
+    r2med: Command, system: str, flags: list[str], missing: list[str]
 ) -> None:
     shown = r2med("run", system, "--data", "demo/Biology", "--plan", *flags, OPENAI_API_KEY="")
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert missing in shown.stdout
+    some_states(shown.stdout.splitlines(), "MISSING", *missing)
     if flags:
-        assert "is not this machine" in r2med("run", system, "--data", "demo/Biology", *flags).stderr
+        some_states(r2med("run", system, "--data", "demo/Biology", *flags).messages, *missing)

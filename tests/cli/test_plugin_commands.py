@@ -17,7 +17,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.public.stage_settings import help_of
 from support.datasets import random_folder
-from support.facts import some_states
+from support.facts import some_states, states
 from support.fork_server import Command
 
 REVERSED = '''
@@ -97,7 +97,7 @@ def test_an_edited_stage_is_not_taken_for_the_one_that_made_a_number(tmp_path: P
     again = r2med(*words, PYTHONPATH=str(site))
     (site / "around.py").write_text(REVERSED.replace("np.arange(", "-np.arange("))
     edited = r2med(*words, PYTHONPATH=str(site))
-    assert "reused" not in first.stdout and "1 of them reused" in again.stdout and "reused" not in edited.stdout
+    assert "reused" not in first.stdout and "reused" in again.stdout and "reused" not in edited.stdout
     assert edited.returncode == 0, edited.stderr
 
 
@@ -152,27 +152,28 @@ def test_an_edited_retriever_is_searched_again_though_its_own_key_is_as_before(t
 
 
 @pytest.mark.parametrize(
-    ("verb", "old", "expected"),
+    ("verb", "old", "facts"),
     [
         (
             "bind(self, runtime)",
             "open(self, setup)",
-            "fixing.Fixed has no bind(runtime), which returns what does the work of fixed",
+            ["fixing.Fixed", "bind(runtime)"],
         ),
         (
             "key(self, dataset)",
             "describe(self, dataset)",
-            "fixing.FixedRetriever has no key(dataset)",
+            ["fixing.FixedRetriever", "key(dataset)"],
         ),
     ],
 )
 def test_a_stage_that_lacks_a_verb_is_refused_in_one_line(
-    tmp_path: Path, r2med: Command, verb: str, old: str, expected: str
+    tmp_path: Path, r2med: Command, verb: str, old: str, facts: list[str]
 ) -> None:
     entries = "[r2med.stages]\nfixed = fixing:Fixed\n"
     site = installed(tmp_path / "site", "fixing", entries, fixing=RETRIEVING.replace(verb, old))
     ended = r2med("run", "fixed", "--data", "demo/Biology", PYTHONPATH=str(site))
-    assert (ended.returncode, ended.stderr) == (2, f"r2med: {expected}\n")
+    assert ended.returncode == 2
+    states(ended.stderr, *facts)
 
 
 def test_a_broken_plugin_is_named_in_one_line_and_everything_else_works(tmp_path: Path, r2med: Command) -> None:

@@ -31,7 +31,7 @@ def test_a_plan_has_the_calls_of_all_runs_and_says_what_is_deterministic(
     r2med.run("hyde(m) → bm25", data, out=None, setup=runtime)  # so repeat 0 is answered already
     show_plan(r2med.plan(r2med.run, ["bm25", "hyde(m) → bm25"], data, repeats=3, out=None, setup=runtime))
     shown = capsys.readouterr().out
-    assert "deterministic: one run" in shown and "3 runs" in shown
+    assert "deterministic" in shown and "3 runs" in shown
     assert f"hyde(m): {2 * len(data.queries)} calls, {len(data.queries)} answered already" in shown
     plan = plan_run(["bm25 → pointwise(m)@4"], [data], setup=runtime)
     ((_, stages),) = stage_plans(plan)

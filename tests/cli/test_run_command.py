@@ -50,7 +50,7 @@ def test_the_table_averages_what_the_records_say(demo_run):
 def test_running_again_reuses_the_records_and_says_so(demo_run, r2med):
     folder, _ = demo_run
     again = r2med("run", cwd=folder, R2MED_HOME=folder / "home")
-    assert "16 of them reused" in again.stdout
+    some_states(again.stdout.splitlines(), "16 of them", "reused")
     fresh = r2med("run", "bm25", "--data", "demo/Biology", "--fresh", cwd=folder, R2MED_HOME=folder / "home")
     assert "reused" not in fresh.stdout
 
@@ -80,29 +80,28 @@ def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, r2med
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "facts"),
     [
-        (["run", "bm26"], "did you mean bm25"),
-        (["run", "bm25", "--data", "Biolgy"], "did you mean Biology"),
-        (["run", "bm25", "--data", "../x"], "no dataset or folder '../x'"),
-        (["run", "bm25", "--data", "demo/../../x"], "no dataset or folder"),
-        (["run", "bm25", "--k", "0"], "k must be at least 1"),
-        (["run", "bm25", "--k", "many"], "--k"),
-        (["run", "--measure", "nDGC@10"], "did you mean nDCG@10"),
-        (["rnu"], "run"),
-        (["run", "--dta", "demo"], "--dta"),
-        (["score", "--qrels", "nowhere", "--run", "x"], "nowhere: there is no such qrels file"),
-        (["score", "--qrels", FACTS / "qrels.txt", "--run", "nowhere"], "nowhere: no such run file"),
-        (["score", "--qrels", FACTS / "run.txt", "--run", FACTS / "run.txt"], "run.txt:1: 6 columns"),
-        (["data", "check", "nowhere"], "no dataset or folder 'nowhere'"),
-        (["show", "bad\x1b[31mname"], r"bad\x1b[31mname"),
+        (["run", "bm26"], ["bm26", "bm25?"]),
+        (["run", "bm25", "--data", "Biolgy"], ["Biolgy", "Biology?"]),
+        (["run", "bm25", "--data", "../x"], ["'../x'", "no dataset"]),
+        (["run", "bm25", "--data", "demo/../../x"], ["'demo/../../x'", "no dataset"]),
+        (["run", "bm25", "--k", "0"], ["k", "at least 1"]),
+        (["run", "bm25", "--k", "many"], ["--k", "integer"]),
+        (["run", "--measure", "nDGC@10"], ["nDGC@10", "nDCG@10?"]),
+        (["rnu"], ["rnu", "run"]),
+        (["run", "--dta", "demo"], ["--dta", "--data"]),
+        (["score", "--qrels", "nowhere", "--run", "x"], ["nowhere", "no such qrels"]),
+        (["score", "--qrels", FACTS / "qrels.txt", "--run", "nowhere"], ["nowhere", "no such run"]),
+        (["score", "--qrels", FACTS / "run.txt", "--run", FACTS / "run.txt"], ["run.txt:1", "6 columns"]),
+        (["data", "check", "nowhere"], ["'nowhere'", "no dataset"]),
+        (["show", "bad\x1b[31mname"], [r"bad\x1b[31mname"]),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, r2med):
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, facts, r2med):
     done = r2med(*arguments)
     assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert says in done.stderr
+    states(done.stderr, *facts)
     assert "Traceback" not in done.stderr
     assert "\x1b" not in done.stderr
     assert not list(tmp_path.rglob("*.json"))
@@ -165,6 +164,6 @@ def test_a_missing_cluster_gives_a_one_line_error(engine, r2med):
 def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2med: Command) -> None:
     write_jsonl(r2med_folder(tmp_path / "Biology") / "notes.jsonl", [])
     done = r2med("run", "bm25", "--data", tmp_path / "Biology", "--out", tmp_path / "results")
-    some_states(done.messages, "own/Biology", "fingerprint of Biology")
+    some_states(done.messages, "own/Biology", "fingerprint")
     assert "own/Biology" in done.stdout
     assert list((tmp_path / "results/own/Biology").glob("bm25-*.json"))

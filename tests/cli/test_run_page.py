@@ -11,7 +11,7 @@ from r2med.evaluation.records.record import DatasetFacts, Record, StageFacts
 from r2med.evaluation.running.results import Cell, Results
 from r2med.evaluation.running.run_page import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_page
 from r2med.foundation.core.cost import Cost
-from support.facts import each_states, error_states
+from support.facts import each_states, error_states, states
 
 PUBLISHED = {"stage": "bm25", "scorer": "published"}
 LUCENE = {"stage": "bm25", "scorer": "lucene"}
@@ -152,9 +152,8 @@ def test_failures_of_a_stage_that_systems_share_are_counted_once(capsys: pytest.
     lines = report(
         capsys, *([cell(f"hyde(m) → {name}", "Biology", 0.5, **failed)] for name in ("bm25", "bm25(scorer=lucene)"))
     )
-    told = "3 queries got no generated text, so the search used the query alone."
-    told += " Run the same command to repeat only these."
-    assert f"hyde(m): {told}" in lines
+    (told,) = (line for line in lines if "no generated text" in line)
+    states(told, "hyde(m)", "3 queries")
 
 
 def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +162,7 @@ def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixtu
     printed = capsys.readouterr().out
     means = [f"{100 * each.mean['nDCG@10']:.2f}" for each in results.records]
     assert all(mean in printed for mean in means)
-    assert "4 records" in printed and "Next, the real benchmark" in printed
+    assert "4 records" in printed and "Next" in printed
 
 
 def test_recorded_texts_have_no_known_cost(capsys: pytest.CaptureFixture[str]) -> None:

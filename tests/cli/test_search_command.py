@@ -19,7 +19,7 @@ def test_the_best_passages_are_shown_and_nothing_in_them_steers_the_terminal(r2m
     assert ended.stdout.splitlines()[1] == "A cough \\x1b[31msince May."
     assert "\x1b" not in ended.stdout
     assert json.loads(r2med("search", "mine", "itch", "--format", "json", "-k", "1").stdout)["passages"][0]["id"] == "b"
-    assert "nothing was found" in r2med("search", "mine", "zebra").stdout
+    states(r2med("search", "mine", "zebra").stdout, "nothing")
 
 
 def test_a_query_s_story_fits_one_screen(r2med: Command, tmp_path: Path) -> None:
@@ -29,7 +29,6 @@ def test_a_query_s_story_fits_one_screen(r2med: Command, tmp_path: Path) -> None
     ended = r2med("why", record, query, COLUMNS="100")
     assert ended.returncode == 0, ended.stderr
     assert {"question:", "written:"} <= set(ended.stdout.split())
-    assert "shares with the question:" in ended.stdout
     assert "bm25 (the question alone)" in ended.stdout
     assert len(ended.stdout.splitlines()) < 60
 

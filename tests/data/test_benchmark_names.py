@@ -40,7 +40,7 @@ def test_a_folder_called_like_a_dataset_of_the_benchmark_is_the_users_own(tmp_pa
     shutil.copytree(demo_folder("Biology"), tmp_path / "Biology")
     dataset = load(tmp_path / "Biology")
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    assert dataset.notices[-1].startswith(f"{tmp_path / 'Biology'} has the name own/Biology, since the fingerprint")
+    states(dataset.notices[-1], tmp_path / "Biology", "own/Biology", "fingerprint")
     assert dataset.instruction.kind == "Biology post"  # the words for models still follow the folder's name
 
 
@@ -72,13 +72,13 @@ def test_other_data_of_the_hub_or_put_there_by_hand_are_not_the_benchmarks(
     r2med_folder(store.root / "by-hand/BioASQ")
     dataset = load("BioASQ", store)
     assert dataset.name == name_of("BioASQ", store) == "own/BioASQ"
-    assert dataset.notices[-1].endswith("since the fingerprint of BioASQ is not known here")
+    states(dataset.notices[-1], "fingerprint", "BioASQ", "not known")
 
 
 def test_a_copy_is_the_users_own_until_the_benchmarks_fingerprint_is_known(tmp_path: Path) -> None:
     dataset = load(copy_of_biology(tmp_path / "Biology"))
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    assert dataset.notices[-1].endswith("load it first (r2med data check Biology)")
+    states(dataset.notices[-1], "r2med data check Biology")
 
 
 def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
@@ -92,7 +92,7 @@ def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
     assert load(copy_of_biology(tmp_path / "same/Biology"), store).name == "Biology"
     other = load(copy_of_biology(tmp_path / "other/Biology", last_text="another text"), store)
     assert other.name == name_of(tmp_path / "other/Biology", store) == "own/Biology"
-    states(other.notices[-1], "not the dataset Biology")
+    states(other.notices[-1], "own/Biology", "Biology")
 
 
 def test_a_copy_with_the_fingerprint_of_the_card_is_known_without_the_hub(

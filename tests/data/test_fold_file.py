@@ -18,8 +18,8 @@ def row(query: Query, fold: int = 1) -> QueryFold:
 @pytest.mark.parametrize(
     ("content", "facts"),
     [
-        (None, ("cannot be read", "r2med data training --folds")),
-        ("", ("has no queries",)),
+        (None, ("r2med data training --folds",)),
+        ("", ("no queries",)),
         ('{"query": "1"}', (":1:", "text")),
         ('{"query": "1", "text": "x", "fold": 0, "group": 1}', (":1:", "fold")),
         ('{"query": "1", "text": "x", "fold": 1, "group": 1}\n{"query": "1", "text": "x", "fold": 2, "group": 1}',

@@ -178,7 +178,7 @@ def test_a_pointer_in_place_of_a_large_file_is_reported(tmp_path: Path) -> None:
     clone = hub_files(tmp_path / "clone")
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     (clone / "corpus" / "corpus-00000-of-00001.parquet").write_text(pointer)
-    with error_states("corpus-00000-of-00001.parquet", "not a readable Parquet"):
+    with error_states("corpus-00000-of-00001.parquet", "Parquet"):
         load(clone)
 
 

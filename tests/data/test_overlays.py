@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med import Dataset, UserError, load
+from r2med import Dataset, load
 from r2med.data import names
 from r2med.data.given_data import with_overlays
 from r2med.data.overlays import Overlay, OverlayLabel, overlay_files
@@ -115,11 +115,11 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, content: str, facts: list[st
 
 
 def test_a_missing_file_or_an_unknown_id_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
+    with error_states("none.jsonl", "read"):
         Overlay.read(tmp_path / "none.jsonl")
-    with pytest.raises(UserError, match="no document 'z'"):
+    with error_states("'z'", "document"):
         with_overlays(mine(), [Overlay("x", (label("z", 1),))])
-    with pytest.raises(UserError, match="no query 'q9'"):
+    with error_states("'q9'", "query"):
         with_overlays(mine(), [Overlay("x", (label("a", 1, query="q9"),))])
 
 

@@ -13,7 +13,6 @@ from r2med.data.runs import Run, run_file, write_run
 from r2med.data.runs.run import IdTable
 from r2med.data.runs.trec import WrittenRun, read_judged_run
 from r2med.evaluation.measure import Measure
-from r2med.foundation.core.errors import UserError
 from support.facts import each_states, error_states
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -88,9 +87,9 @@ def test_an_error_is_one_line_with_the_line_number(tmp_path, content, facts):
 
 
 def test_a_missing_file_and_a_folder_give_one_line_errors(tmp_path):
-    with pytest.raises(UserError, match="no such run file"):
+    with error_states("none", "no such"):
         Run.read(Path(tmp_path / "none"))
-    with pytest.raises(UserError, match="is a folder"):
+    with error_states(tmp_path, "folder"):
         Run.read(tmp_path)
 
 
@@ -165,5 +164,5 @@ def test_a_missing_or_damaged_file_gives_a_one_line_error(written, tmp_path):
     _, path = written
     path.write_bytes(path.read_bytes()[:-9])
     for bad in (path, tmp_path / "none.trec.gz"):
-        with pytest.raises(UserError, match="run the system again"):
+        with error_states(bad, "again"):
             WrittenRun(bad, ["1"])

@@ -122,7 +122,7 @@ def test_with_a_budget_the_best_within_it_is_recommended(dataset, store, monkeyp
     advice = near_and_far(dataset, store, monkeypatch, at=CostLimit.parse("dollars=0.02"))
     assert advice.recommended.startswith("query2doc(o3-mini)") and advice.best.startswith("hyde(o3-mini)")
     states(advice.within[0], "query2doc", "$0.02 per query", "$0.01 per query")
-    states(advice.reason, "best within dollars=0.02")
+    states(advice.reason, "best", "dollars=0.02")
     fast = near_and_far(dataset, store, monkeypatch, at=CostLimit.parse("p95=0.0001"))
     assert not fast.in_budget and fast.recommended.startswith("bm25")
     states(fast.reason, "cheapest", "p95=0.0001")
@@ -135,7 +135,7 @@ def test_where_the_best_is_also_the_cheapest_no_other_is_spoken_of(dataset, stor
     seconds = {"rm3": 1.0, "minilm": 1.0, "bm25": 0.001}
     advice, _ = climb(dataset, store, monkeypatch, points, [], seconds, {}, give_up=5.0)
     assert advice.best.startswith("bm25") and not advice.alternatives
-    assert "no cheaper or faster one" not in advice.reason
+    assert "faster" not in advice.reason
 
 
 def test_equal_pipelines_are_told_apart_by_nothing_and_the_verdict_says_so(dataset, store, monkeypatch) -> None:
@@ -196,7 +196,7 @@ def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkey
     advice, scripted = climb(dataset, store, monkeypatch, points, ["o3-mini"])
     stopped = [rung.system.split(" → ")[-1] for rung in advice.rungs if rung.note]
     hyde = next(rung for rung in advice.rungs if rung.system.startswith("hyde"))
-    assert hyde.questions < QUESTIONS / 2 and hyde.note.startswith("stopped: at best ")
+    assert hyde.questions < QUESTIONS / 2 and "stopped" in hyde.note
     assert sum(count for name, count in scripted.asked.items() if name.startswith("hyde")) == hyde.questions
     assert stopped == ["minilm", "minilm", "groupwise(o3-mini)@20"]
     assert advice.best.endswith("listwise(o3-mini)@20")

@@ -46,7 +46,7 @@ def test_records_of_folds_are_packed_and_compared_elsewhere(
     r2med.unpack(tmp_path / "folds.r2pack", out=elsewhere / "results", setup=other)
     compared = r2med.compare(results=elsewhere / "results")
     assert {standing.system: standing.runs for standing in compared.systems} == {"folds:models": 2, "bm25": 1}
-    some_states(compared.notices, "folds:models", "trained on mine: no overlap found")
+    some_states(compared.notices, "folds:models", "trained on mine", "no overlap")
     r2med.submit(["folds:models"], elsewhere / "entry.json", elsewhere / "results")
     checked = r2med.verify(elsewhere / "entry.json", elsewhere / "results", str(here / "mine"))
     assert [each.fault for each in checked] == ["", ""]
@@ -60,5 +60,5 @@ def test_records_of_folds_are_packed_and_compared_elsewhere(
 def test_a_path_of_this_machine_is_not_packed(here: Path, tmp_path: Path) -> None:
     setup = Setup(store=Store(tmp_path / "store"))
     r2med.run(f"folds:{here}/models", str(here / "mine"), out=tmp_path / "results", setup=setup)
-    with error_states("path", "folds:models", "from the folder"):
+    with error_states("path", "folds:models", "folder"):
         r2med.pack(tmp_path / "results", out=tmp_path / "folds.r2pack", data=[str(here / "mine")], setup=setup)

@@ -118,7 +118,7 @@ def test_a_part_that_is_longer_than_it_says_is_refused(person: Person, tmp_path:
     directory = content.rindex(info.filename.encode()) - 46
     content[directory + 24 : directory + 28] = (info.file_size - 1).to_bytes(4, "little")
     (tmp_path / "x").write_bytes(content)
-    assert "nothing was written" in refused(tmp_path / "x")
+    assert "nothing" in refused(tmp_path / "x")
 
 
 def test_every_part_must_have_its_bytes(person: Person, tmp_path: Path, refused: Any) -> None:
@@ -190,7 +190,7 @@ def test_arrays_must_be_plain_numbers(person: Person, tmp_path: Path, refused: A
         manifest = json.loads(files[manifest_path])
         manifest["files"]["vectors.npy"] = {"size": len(content), "sha256": _sha(content)}
         forged = {**files, path: content, manifest_path: json.dumps(manifest).encode()}
-        assert "is not an array" in refused(zipped(tmp_path / "x", relisted(forged)))
+        assert "array" in refused(zipped(tmp_path / "x", relisted(forged)))
 
 
 @pytest.mark.parametrize("change", [{"cost": None}, {"cost": {"seconds": -1}}, {"cost": {"evil": 1}}, {"prepared": 3}])
@@ -226,8 +226,8 @@ def test_other_files_and_cut_packs_are_refused(person: Person, tmp_path: Path, r
         try:
             r2med.unpack(tmp_path / "x", tmp_path / "flipped", store=Store(tmp_path / "flipped store"))
         except r2med.UserError as error:
-            assert "nothing was written" in str(error)
-    assert "there is no such file" in refused(tmp_path / "nothing.r2pack")
+            states(error, "nothing")
+    states(refused(tmp_path / "nothing.r2pack"), "nothing.r2pack", "no such file")
     assert "another SHA-256" in _message(lambda: r2med.unpack(person.pack, sha256="0" * 64))
 
 
@@ -398,7 +398,7 @@ def test_commands_are_made_from_records_and_not_from_the_words_of_the_pack(
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "is a pipe, not a file" in _message(lambda: r2med.unpack(tmp_path / "pipe", store=Store(tmp_path / "s")))
+    states(_message(lambda: r2med.unpack(tmp_path / "pipe", store=Store(tmp_path / "s"))), "pipe", "not a file")
 
 
 @pytest.mark.parametrize("read", [lambda path: listed_pack(path).__enter__(), RUBRICS["relevance"].template])

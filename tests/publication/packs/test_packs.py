@@ -163,7 +163,7 @@ def test_a_pack_with_the_value_of_a_key_is_refused(
     person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "bge-reranker@5")
-    with error_states("value of SOME_API_KEY"):
+    with error_states("SOME_API_KEY"):
         person.packed(tmp_path / "no.r2pack")
     assert not [path for path in tmp_path.iterdir() if "r2pack" in path.name]
 
@@ -176,9 +176,9 @@ def test_parts_are_chosen(person: Person, tmp_path: Path) -> None:
 
 
 def test_documents_are_inside_only_where_a_licence_allows_it(person: Person, tmp_path: Path) -> None:
-    with error_states("licence of mini", "without corpus"):
+    with error_states("licence", "mini", "corpus"):
         person.packed(tmp_path / "no.r2pack", ["corpus"])
-    with error_states("licence of mini", "all rights reserved"):
+    with error_states("licence", "mini", "all rights reserved"):
         person.packed(tmp_path / "no.r2pack", ["corpus"], corpus_licence="all rights reserved")
     person.packed(tmp_path / "yes.r2pack", ["corpus", "runs"], corpus_licence="CC-BY-4.0")
     done = r2med.unpack(tmp_path / "yes.r2pack", tmp_path / "out", data=tmp_path / "data", store=Store(tmp_path / "s"))
