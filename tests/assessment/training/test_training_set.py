@@ -270,3 +270,32 @@ def test_files_that_are_not_of_a_training_set_are_never_overwritten(mine: Path) 
         assert file.read_text() == "weights"
         file.unlink()
     written(mine)
+
+
+def test_a_format_is_found_in_any_case_and_a_wrong_one_is_named_with_the_nearest(mine: Path) -> None:
+    folder, _ = written(mine, "TRL")
+    assert (folder / "trl.jsonl").is_file()
+    with error_states("'triplet'", "triplets"):
+        written(mine, "triplet")
+
+
+def test_without_a_relevant_document_there_is_nothing_to_train_with(mine: Path) -> None:
+    write_jsonl(mine / "qrels.jsonl", [{"q_id": "a", "p_id": "clear", "score": 0}])
+    with error_states("mine", "relevant"):
+        r2med.training_data(str(mine), mine.parent / "train")
+    assert not (mine.parent / "train").exists()
+
+
+def test_a_query_has_at_most_as_many_negatives_as_asked_for(mine: Path) -> None:
+    for most in (1, 2):
+        folder, sheet = written(mine, "flagembedding", negatives=most)
+        rows = {row["query"]: row["neg"] for row in lines(folder / "flagembedding.jsonl")}
+        assert max(map(len, rows.values())) == most and len(rows[QUESTIONS["a"]]) == most
+        assert sheet.negatives == sum(map(len, rows.values()))
+
+
+def test_the_same_data_give_the_same_bytes(mine: Path) -> None:
+    folder, _ = written(mine, "triplets", "listwise")
+    before = {file.name: file.read_bytes() for file in folder.glob("*.jsonl")}
+    folder, _ = written(mine, "triplets", "listwise")
+    assert before == {file.name: file.read_bytes() for file in folder.glob("*.jsonl")}
