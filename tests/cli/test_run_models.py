@@ -43,7 +43,7 @@ def test_a_model_of_one_s_own_runs_from_the_current_folder(tmp_path, r2med):
     [
         ("TooFew", "rows"),
         ("NotANumber", "document 'bio-"),
-        ("MyModle", "did you mean MyModel"),
+        ("MyModle", "MyModel?"),
         ("x:y", "mine has no 'x:y'"),
     ],
 )
