@@ -77,7 +77,7 @@ def test_with_several_runs_every_figure_is_a_mean_over_them(site: Path) -> None:
 def test_the_funnel_fits_the_screen_and_can_be_read(open_page: Open, viewport: dict[str, int], scheme: str) -> None:
     page = open_page(f"#/funnel?{urlencode({'name': AGENT})}", viewport, scheme)
     rows = page.locator("table.funnel tbody tr").all_inner_texts()
-    assert len(rows) == 6 and "33" in rows[0] and "− 7" in rows[1]
+    assert len(rows) == 6 and "33" in rows[0] and "−7" in rows[1]
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert {pair: ratio for pair, ratio in dict(page.evaluate(CONTRAST.read_text())).items() if ratio < 4.5} == {}
 

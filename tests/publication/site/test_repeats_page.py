@@ -17,7 +17,7 @@ SYSTEMS = {"often(x)": (0.5, 4), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("repeats")
-    made = repeated(SYSTEMS, {"questions-of-the-emergency-department": 30}, noise=0.05, shift=0.05)
+    made = repeated(SYSTEMS, {"questions-of-the-emergency-department": 30, "ward": 30}, noise=0.05, shift=0.05)
     return make_board([write_records(made, folder / "results")], folder / "board", texts=False).parent
 
 
@@ -38,6 +38,16 @@ def test_each_row_says_how_often_it_was_run_and_one_run_is_marked(open_page: Ope
 def test_a_long_name_of_a_dataset_does_not_widen_the_page(open_page: Open) -> None:
     page = open_page("#/leaderboard?set=own+data")
     assert [unreached(page, width) for width in (1400, 900, 390)] == [[], [], []]
+
+
+def test_no_word_of_a_heading_or_name_is_broken_into_letters(open_page: Open) -> None:
+    page = open_page("#/leaderboard?set=own+data", viewport={"width": 900, "height": 844})
+    whole(page)
+    heading = page.locator("thead th.extra button", has_text="emergency")
+    lines = heading.evaluate("(each) => Math.round(each.getBoundingClientRect().height / 18)")
+    assert lines <= 5, "questions- / of-the- / emergency- / department / ↓"
+    name = page.locator("tr.ours .name", has_text="once(x)")
+    assert name.inner_text() == name.text_content() == "once(x)" and name.locator("wbr").count() == 1
 
 
 def test_the_page_of_a_system_has_both_parts_and_how_it_was_timed(open_page: Open) -> None:

@@ -46,8 +46,17 @@ const shell = (() => {
   const visible = (text) =>
     String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+  const PARTS = /(?<=[(,=/+])/; // where a long name may go on in the next line: bm25(scorer=lucene), demo/Biology
+
   /* Return a name or an id from data, isolated from the text around it and without hidden characters. */
-  const named = (text) => h("bdi", { class: "name" }, visible(text));
+  const named = (text) =>
+    h(
+      "bdi",
+      { class: "name" },
+      visible(text)
+        .split(PARTS)
+        .map((part, i) => (i ? [h("wbr"), part] : part)),
+    );
 
   /**
    * Return an element of the HTML file.

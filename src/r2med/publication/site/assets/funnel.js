@@ -4,7 +4,7 @@
 (() => {
   const { h, named, visible } = pages;
   const { count, counted } = formats;
-  const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(1)} %`);
+  const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(1).replace("-", "−")} %`);
   const number = (value) => (value === undefined || value === null ? "–" : `${+value.toFixed(2)}`);
   const documents = (mean) => (Number.isInteger(mean) ? count(mean) : mean.toFixed(1)); // a mean over runs
   const range = (share) =>
@@ -115,7 +115,7 @@
           cell: (step) =>
             pages.chart.bar(h("td", { class: "num" }, documents(step.documents)), step.documents, funnel.relevant),
         },
-        { title: "Lost here", num: true, cell: ({ lost }) => (lost > 0 ? `− ${documents(lost)}` : "–") },
+        { title: "Lost here", num: true, cell: ({ lost }) => (lost > 0 ? `−${documents(lost)}` : "–") },
         {
           title: "Recall per question",
           cell: ({ recall }) => (recall ? pages.chart.interval(share(recall), [0, 1], wide) : ""),

@@ -103,7 +103,7 @@ pages.leaderboardChart = (view) => {
         ? h(
             "p",
             { class: "muted" },
-            `${unplaced} of these systems are not drawn: ${view.chartNotes?.unplaced ?? (axis.id === "size" ? "the size of one of their models is not known" : "published rows do not state their cost, and the cost of recorded texts is not known, nor that of run files")}.`,
+            `${unplaced} of these systems ${unplaced === 1 ? "is" : "are"} not drawn: ${view.chartNotes?.unplaced ?? (axis.id === "size" ? "the size of one of their models is not known" : "published rows do not state their cost, and the cost of recorded texts is not known, nor that of run files")}.`,
           )
         : null,
       h(

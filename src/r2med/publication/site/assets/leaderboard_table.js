@@ -8,6 +8,21 @@ pages.leaderboardTable = (view) => {
   const { KINDS, ONE_RUN, chance } = pages.rows;
   const WIDE = 12; // columns besides the main one that fit on a screen, as many as the benchmark has
 
+  const WORD = 7; // letters of a heading that a column of scores certainly has space for
+
+  /* Return how many usual columns a column takes: more than one if its heading has a long word. */
+  function breadth({ label }) {
+    const longest = Math.max(...label.split(/(?<=-)|\s/).map((word) => word.length));
+    return longest > WORD + 1 ? Math.min(longest / WORD, 3) : 1;
+  }
+
+  /* Draw what says how wide a column is. */
+  function columnWidth(column) {
+    const drawn = h("col", { class: column.main ? "main" : "extra" });
+    if (!column.main && breadth(column) > 1) drawn.style.width = `${3.75 * breadth(column)}rem`;
+    return drawn;
+  }
+
   /* Return the shared headings of neighbouring columns of a group: [{name, size}]. */
   function columnGroups() {
     /** @type {{ name: string, size: number }[]} */
@@ -95,11 +110,11 @@ pages.leaderboardTable = (view) => {
         null,
         h("col", { class: "rank" }),
         h("col"),
-        view.columns.map((column) => h("col", { class: column.main ? "main" : "extra" })),
+        view.columns.map(columnWidth),
       ),
       headings(groups, starts, sorted),
     );
-    const extra = view.columns.filter((column) => !column.main).length;
+    const extra = view.columns.filter((column) => !column.main).reduce((sum, column) => sum + breadth(column), 0);
     table.style.setProperty("--extra-columns", String(extra));
     const kind = extra > WIDE ? "long wide" : "long"; // more columns than a screen: they scroll inside the table
     return parts.region("Systems and their scores", pages.fillTable(table, view.rows, made), kind);
