@@ -4,7 +4,8 @@
 (() => {
   const { h, named, visible } = pages;
   const { count, counted } = formats;
-  const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(1).replace("-", "−")} %`);
+  const percent = (share) =>
+    share === null || share === undefined ? "–" : `${(100 * share).toFixed(1).replace("-", "−")} %`;
   const number = (value) => (value === undefined || value === null ? "–" : `${+value.toFixed(2)}`);
   const documents = (mean) => (Number.isInteger(mean) ? count(mean) : mean.toFixed(1)); // a mean over runs
   const range = (share) =>

@@ -105,13 +105,7 @@ pages.leaderboardTable = (view) => {
     const table = h(
       "table",
       { class: "leaderboard" },
-      h(
-        "colgroup",
-        null,
-        h("col", { class: "rank" }),
-        h("col"),
-        view.columns.map(columnWidth),
-      ),
+      h("colgroup", null, h("col", { class: "rank" }), h("col"), view.columns.map(columnWidth)),
       headings(groups, starts, sorted),
     );
     const extra = view.columns.filter((column) => !column.main).reduce((sum, column) => sum + breadth(column), 0);
