@@ -25,7 +25,7 @@ from r2med.analysis import estimates
 from r2med.analysis.rank_correlation import kendall_tau, tau_interval
 from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
-from r2med.assessment.answers.search_tables import too_sure
+from r2med.assessment.answers import search_tables
 from r2med.assessment.review import prediction_powered
 from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
@@ -213,9 +213,8 @@ STEPS = [recall(*each) for each in product((1, 3, 8), (0.1, 0.4, 0.8), (1, 5))]
 def too_sure_coverage(draw: PairDraw, size: int) -> Found:
     random = np.random.default_rng(size)
     stated, right = draw(random, (TRUE_SAMPLE,))
-    found = [
-        too_sure(*pair) for pair in zip(*(each.tolist() for each in draw(random, (FEW_SAMPLES, size))), strict=True)
-    ]
+    samples = zip(*(each.tolist() for each in draw(random, (FEW_SAMPLES, size))), strict=True)
+    found = [search_tables.too_sure(*pair) for pair in samples]
     bounds = [(np.nan, np.nan) if each is None or each.low is None else (each.low, each.high) for each in found]
     return covered(float(stated.mean() - right.mean()), *np.array(bounds, dtype=float).T)
 
@@ -564,8 +563,12 @@ def lines() -> Iterator[tuple[str, int, Callable[[], list[Found]], bool]]:
             yield name, size, over(difference_coverage, pairs, size), True
     for size in AGENT_SIZES:
         yield "recall of a step of an agent", size, over(mean_coverage, STEPS, size), True
-        yield "Brier score of an agent", size, over(mean_coverage, list(map(brier, AGENTS)), size), True
-        yield "confidence minus accuracy of an agent", size, over(too_sure_coverage, AGENTS, size), True
+    enough = search_tables.FEWEST_DECIDED
+    with patch.object(search_tables, "FEWEST_DECIDED", 2):
+        for size in AGENT_SIZES:
+            yield "Brier score of an agent", size, over(mean_coverage, list(map(brier, AGENTS)), size), size >= enough
+            sure_of = over(too_sure_coverage, AGENTS, size)
+            yield "confidence minus accuracy of an agent", size, sure_of, size >= enough
     for queries in RANKED_SIZES:
         cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
         yield "difference of two slices", queries, over(group_coverage, cases, queries), True

@@ -193,7 +193,7 @@ def test_no_agent_gains_from_citations_without_a_search_an_empty_answer_or_a_ful
 
 
 def test_confidence_minus_accuracy_has_an_interval_also_if_all_differences_are_equal() -> None:
-    found = too_sure([0.5] * 12, [1.0] * 12)
+    found = too_sure([0.5] * 30, [1.0] * 30)
     assert found and found.value == -0.5 and found.low is not None and found.low < -0.5 < (found.high or -1)
 
 

@@ -18,7 +18,7 @@ from r2med.assessment.answers.answer_scores import (
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import with_intervals
 from r2med.evaluation.measure.calibration import calibration_error
-from r2med.evaluation.measure.intervals import difference_intervals
+from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
 from r2med.evaluation.measure.significance import SystemPairs
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import SEARCHED
@@ -26,6 +26,11 @@ from r2med.foundation.core.search_steps import SEARCH_STEPS
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Table
+
+FEWEST_DECIDED = 30
+"""Number of decided answers below which the Brier score and confidence minus accuracy have no interval. With 10
+answers, their intervals held the truth in only 63 % of samples in the worst case (`benchmarks/coverage.py`): an agent
+that is wrong once in ten questions is often right in all ten."""
 
 FUNNEL_NOTE = (
     "Share of the relevant documents of a question that a search returned, whose text was in the conversation, that "
@@ -35,7 +40,8 @@ FUNNEL_NOTE = (
 CONFIDENCE_NOTE = (
     "Over the answers that state a confidence and whose truth is decided. too sure: mean confidence minus accuracy. "
     "Brier: the mean square of the difference of confidence and truth; lower is better. ECE: the expected calibration "
-    "error in ten bins. when wrong: the mean confidence of wrong answers. abstained: answers that decline to answer."
+    "error in ten bins. when wrong: the mean confidence of wrong answers. abstained: answers that decline to answer. "
+    f"Fewer than {FEWEST_DECIDED} answers give no interval of too sure and Brier, because it would be too narrow."
 )
 PATH_NOTE = (
     "Means over the questions; one without a file of another agent counts 0. repeated: searches for what was searched "
@@ -70,16 +76,26 @@ def estimate_of(values: Sequence[float]) -> Estimate | None:
 
 
 def too_sure(stated: Sequence[float], right: Sequence[float]) -> Estimate | None:
-    """Return mean confidence minus accuracy, paired by question, with its interval; None without values."""
+    """Return mean confidence minus accuracy, paired by question, with its interval; None without values.
+
+    Fewer than `FEWEST_DECIDED` answers have no interval.
+    """
     if not stated:
         return None
+    value = float(np.mean(stated) - np.mean(right))
+    if len(stated) < FEWEST_DECIDED:
+        return Estimate(value)
     rows, pair = {"": np.array([stated, right])}, SystemPairs(np.array([0]), np.array([1]))
     low, high = np.clip(difference_intervals(rows, pair), -1.0, 1.0)[:, 0].tolist()
-    value = float(np.mean(stated) - np.mean(right))
-    if np.isnan(low) and (equal := estimate_of([(value + 1) / 2] * len(stated))) and equal.low is not None:
-        # Equal differences have no variance. A mean of equal values in a range has an interval.
-        low, high = 2 * equal.low - 1, 2 * (equal.high or 0.0) - 1
-    return Estimate(value) if np.isnan(low) else Estimate(value, low, high)
+    if np.isnan(low):  # Equal differences have no variance. A mean of equal values in a range has an interval.
+        low, high = (2 * mean_intervals({"": np.full((1, len(stated)), (value + 1) / 2)}, 1.0)[:, 0] - 1).tolist()
+    return Estimate(value, low, high)
+
+
+def brier_score(values: Sequence[float]) -> Estimate | None:
+    """Return the mean of Brier scores with its interval; None without values, no interval below `FEWEST_DECIDED`."""
+    found = estimate_of(values)
+    return Estimate(found.value) if found and len(values) < FEWEST_DECIDED else found
 
 
 def believed(record: AnswerRecord) -> tuple[list[float], list[float]]:
@@ -100,7 +116,7 @@ def calibration_of(record: AnswerRecord) -> dict[str, Any]:
         "answers": len(stated),
         "confidence": estimate_of(stated),
         "too_sure": too_sure(stated, right),
-        "brier": estimate_of(values_of(record, BRIER)),
+        "brier": brier_score(values_of(record, BRIER)),
         "ece": calibration_error(stated, right),
         "when_wrong": float(np.mean(wrong)) if wrong else None,
     }
