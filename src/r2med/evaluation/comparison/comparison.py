@@ -345,14 +345,14 @@ class Comparison:
             ),
         )
 
-    def movers(self, pair: Pair) -> list[Mover]:
+    def movers(self, pair: Pair, count: int = MOVERS) -> list[Mover]:
         """Return the queries on which two systems differ most."""
         names = [standing.system for standing in self.systems]
         a, b = names.index(pair.a), names.index(pair.b)
         labels = [(dataset, query) for dataset, queries in self.queries.items() for query in queries]
         scores = np.hstack([rows[[a, b]] for rows in self._values.values()])
         moved = np.abs(scores[0] - scores[1])
-        order = np.argsort(-moved, kind="stable")[:MOVERS]
+        order = np.argsort(-moved, kind="stable")[:count]
         return [
             Mover(*labels[position], *scores[:, position].tolist())
             for position in order.tolist()
