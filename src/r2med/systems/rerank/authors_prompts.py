@@ -7,13 +7,10 @@ authors keep each part of their prompt, and how the parts make turns. The files 
 
 from __future__ import annotations
 
-import ast
 import re
 import string
-import tomllib
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
@@ -23,7 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from r2med.foundation.core.cards import Catalogue
-from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
+from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command
 from r2med.foundation.net.download import download
 from r2med.foundation.store import Store, default_store, digest
@@ -31,6 +28,7 @@ from r2med.models.prompts.templates import FIELD, SUFFIX
 from r2med.models.prompts.text_folder import TextFolder
 from r2med.systems.rerank.llm_prompts import FIELDS, TURN_LINE
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, PASSAGE_FIELDS, LLMRerankerCard
+from r2med.systems.rerank.texts_in_files import READERS, escaped
 
 AUTHORS, OWN = "authors", "own"
 """The two choices of a prompt, as typed in `prompts=`."""
@@ -43,7 +41,6 @@ _PART = re.compile(r"\[\[(\w+)\]\]")
 _PLACE = re.compile(r"(?P<file>[^#]+)#(?P<name>[\w.]+)(?::(?P<number>\d+))?")
 _ROUNDS = 5
 """Parts may be filled with parts this often."""
-_YAML_TEXT = "tag:yaml.org,2002:str"
 
 
 class AuthorsPrompt(BaseModel):
@@ -53,8 +50,6 @@ class AuthorsPrompt(BaseModel):
 
     name: str
     """The name of our prompt file for the same reranker. By default the name of the file."""
-    variant: str = ""
-    """Not used."""
     repository: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
     """The code repository on GitHub, OWNER/NAME."""
     commit: str = Field(pattern=r"^[0-9a-f]{7,40}$")
@@ -200,7 +195,7 @@ class FoundPrompt:
 
     def _filled(self, text: str) -> Iterator[str]:
         for literal, field in _fields(text, self.authors.name):
-            yield _escaped(literal)
+            yield escaped(literal)
             if field:
                 yield self.authors.fill.get(field, f"{{{field}}}")
 
@@ -210,7 +205,7 @@ class FoundPrompt:
         if match is None:
             raise self._fault(f"the part [[{name}]] is not declared")
         file, where, number = match["file"], match["name"], int(match["number"] or 0)
-        read = _READERS.get(Path(file).suffix)
+        read = READERS.get(Path(file).suffix)
         if read is None:
             raise self._fault(f"{file} is not a TOML, YAML or Python file")
         try:
@@ -362,88 +357,6 @@ def _fields(text: str, name: str) -> Iterator[tuple[str, str]]:
     yield literal, ""
 
 
-def _escaped(literal: str) -> str:
-    return literal.replace("{", "{{").replace("}", "}}")
-
-
-def _in_tree(content: object, where: str) -> str | None:
-    for key in where.split("."):
-        content = content.get(key) if isinstance(content, dict) else None
-    return content if isinstance(content, str) else None
-
-
 def _reason(error: BaseException) -> str:
     """Return the first line of what a parser says."""
     return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def _from_toml(text: str, where: str, number: int) -> str | None:
-    return _in_tree(tomllib.loads(text), where)
-
-
-def _from_yaml(text: str, where: str, number: int) -> str | None:
-    try:
-        import yaml
-    except ImportError:
-        raise MissingExtraError("reading a prompt in YAML", "prompts") from None
-    try:
-        # Values are not built: merged keys that name each other could be as many as 10 to the power of 10.
-        node = yaml.compose(text, yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"line {mark.line + 1}" if mark else "it is not YAML") from None
-    for key in where.split("."):
-        pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        node = {name.value: value for name, value in pairs if isinstance(name, yaml.ScalarNode)}.get(key)
-    return str(node.value) if isinstance(node, yaml.ScalarNode) and node.tag == _YAML_TEXT else None
-
-
-def _from_python(text: str, where: str, number: int) -> str | None:
-    """Return a text of a Python file as a format string. The file is parsed and not run."""
-    with warnings.catch_warnings(action="ignore"):  # Python 3.12 prints one for "\\d" in a text
-        tree = ast.parse(text)
-    if number:
-        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == where]
-        texts = [each for each in _texts(functions[0]) if len(each.split()) > 1] if functions else []
-        return texts[number - 1] if number <= len(texts) else None
-    for node in ast.walk(tree):
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)):
-            continue
-        names = {getattr(target, "id", getattr(target, "attr", "")) for target in node.targets}
-        if where in names and isinstance(node.value.value, str):
-            return node.value.value  # filled by str.format, so it is a format string already
-    return None
-
-
-def _texts(function: ast.FunctionDef) -> list[str]:
-    """Return the texts of a function as format strings, in the order of the source, without its docstring."""
-    found: list[tuple[tuple[int, int], str]] = []
-    inside: set[int] = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.JoinedStr):
-            inside |= {id(part) for part in ast.walk(node)} - {id(node)}
-        if id(node) in inside:
-            continue
-        if isinstance(node, ast.JoinedStr):
-            found.append(((node.lineno, node.col_offset), "".join(map(_piece, node.values))))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.append(((node.lineno, node.col_offset), _escaped(node.value)))
-    docstring = ast.get_docstring(function, clean=False)
-    return [text for _, text in sorted(found) if docstring is None or text != _escaped(docstring)]
-
-
-def _piece(value: ast.expr) -> str:
-    """Return a piece of an f-string: text, or a field with the name of the variable that it shows."""
-    if isinstance(value, ast.Constant):
-        return _escaped(str(value.value))
-    shown = value.value if isinstance(value, ast.FormattedValue) else value
-    shown = shown.value if isinstance(shown, ast.Subscript) else shown  # content[:400]: the card has the limit
-    return f"{{{shown.id}}}" if isinstance(shown, ast.Name) else "{0}"
-
-
-_READERS: Mapping[str, Callable[[str, str, int], str | None]] = {
-    ".toml": _from_toml,
-    ".yaml": _from_yaml,
-    ".yml": _from_yaml,
-    ".py": _from_python,
-}
