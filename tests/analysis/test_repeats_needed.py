@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from r2med.analysis.repeats_needed import REPEATS, repeats_table
-from r2med.evaluation.comparison.comparison import points, single_runs
+from r2med.evaluation.comparison.standings import points, single_runs
 from r2med.evaluation.measure.repeat_plan import RepeatPlan
 from r2med.evaluation.measure.run_variance import run_spread
 from r2med.evaluation.measure.significance import SystemPairs, paired_t

@@ -26,7 +26,7 @@ from r2med.assessment.panels.ratings import Ratings, agreement_table
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Query
-from r2med.evaluation.comparison.comparison import slice_facts
+from r2med.evaluation.comparison.standings import slice_facts
 from r2med.evaluation.comparison.undecided_ranges import with_ranges
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.slices import KINDS, slices

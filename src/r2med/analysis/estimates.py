@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA
 from r2med.foundation.pages.estimate import Estimate

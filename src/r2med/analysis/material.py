@@ -14,8 +14,8 @@ import numpy as np
 from r2med.analysis.llm_questions import Questions
 from r2med.data import Dataset, load
 from r2med.data.given_data import GivenData, data_words, given_data, loaded
-from r2med.evaluation.comparison.comparison import MEASURE
 from r2med.evaluation.comparison.largest_group import largest_group, names_systems
+from r2med.evaluation.comparison.standings import MEASURE
 from r2med.evaluation.measure.significance import Values
 from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places

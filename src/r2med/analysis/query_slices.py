@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from r2med.analysis.material import Material
-from r2med.evaluation.comparison.comparison import slice_figures
+from r2med.evaluation.comparison.standings import slice_figures
 from r2med.evaluation.measure.slices import KINDS
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate

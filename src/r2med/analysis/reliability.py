@@ -23,7 +23,7 @@ from r2med.assessment.audit.unjudged import (
     over_datasets,
     unjudged_table,
 )
-from r2med.evaluation.comparison.comparison import single_runs
+from r2med.evaluation.comparison.standings import single_runs
 from r2med.evaluation.measure.incomplete_labels import Lists
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import (

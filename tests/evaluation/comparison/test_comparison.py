@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import r2med
-from r2med.evaluation.comparison.comparison import comparison, intervals
+from r2med.evaluation.comparison.comparison import comparison
+from r2med.evaluation.comparison.standings import intervals
 from r2med.evaluation.comparison.verdicts import detectable
 from r2med.evaluation.measure.significance import benjamini_hochberg
 from r2med.foundation.core.errors import UserError

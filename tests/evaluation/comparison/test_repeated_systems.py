@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from r2med.evaluation.comparison.comparison import Comparison, Pair, comparison, intervals
+from r2med.evaluation.comparison.comparison import Comparison, Pair, comparison
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
+from r2med.evaluation.comparison.standings import intervals
 from r2med.evaluation.comparison.verdicts import chance, warnings
 from r2med.foundation.pages.latex import table_latex
 from support.facts import some_states, states

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from r2med.evaluation.comparison.comparison import intervals
+from r2med.evaluation.comparison.standings import intervals
 from r2med.evaluation.records.record import Record
 from r2med.publication.site.leaderboard import mimic_rates, site_value
 from support.records import collection, record

@@ -12,7 +12,7 @@ from r2med.assessment.answers.answering import AnsweredSystems
 from r2med.assessment.answers.judge_table import judge_table
 from r2med.assessment.answers.search_tables import calibration_of, search_tables
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import CONDITIONS, SEARCHED, Condition

@@ -16,7 +16,7 @@ from r2med.assessment.answers.answer_scores import (
     UNDECIDED,
 )
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure.calibration import calibration_error
 from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
 from r2med.evaluation.measure.significance import SystemPairs

@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.data import Dataset
 from r2med.data.text_copies import as_written, find_copies
-from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.incomplete_labels import (
     CUTOFF,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.evaluation.comparison.comparison import run_words
 from r2med.evaluation.comparison.one_group import of_one_group
 from r2med.evaluation.comparison.retrieval_worth import (
     FEWEST_SYSTEMS,
@@ -16,6 +15,7 @@ from r2med.evaluation.comparison.retrieval_worth import (
     observed_correlation,
 )
 from r2med.evaluation.comparison.shared_data import wanted_datasets
+from r2med.evaluation.comparison.standings import run_words
 from r2med.evaluation.comparison.undecided_ranges import with_ranges
 from r2med.evaluation.measure.intervals import difference_intervals
 from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread

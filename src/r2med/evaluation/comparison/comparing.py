@@ -10,9 +10,10 @@ from pathlib import Path
 from r2med.data.given_data import GivenData, data_words
 from r2med.data.overlays import Overlay
 from r2med.evaluation.comparison.budget_choice import CostLimit
-from r2med.evaluation.comparison.comparison import MEASURE, Comparison, comparison
+from r2med.evaluation.comparison.comparison import Comparison, comparison
 from r2med.evaluation.comparison.corrected_scores import CorrectedScores, corrected_scores
 from r2med.evaluation.comparison.largest_group import names_systems
+from r2med.evaluation.comparison.standings import MEASURE
 from r2med.evaluation.comparison.undecided_ranges import ranged
 from r2med.evaluation.measure.significance import RESAMPLES
 from r2med.evaluation.records.answer_collection import (

@@ -15,17 +15,26 @@ from r2med.evaluation.comparison.corrected_scores import CorrectedScores
 from r2med.evaluation.comparison.gate import GateVerdict, gate_verdict
 from r2med.evaluation.comparison.largest_group import largest_group
 from r2med.evaluation.comparison.shared_data import labelled_records, shared_values
+from r2med.evaluation.comparison.standings import (
+    MEASURE,
+    Standing,
+    interval_parts,
+    known_number,
+    single_runs,
+    slice_facts,
+    standings,
+)
 from r2med.evaluation.comparison.system_classes import classes
-from r2med.evaluation.measure import HEADLINE_MEASURE, Measure, significance
-from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals, pair_run_shares, run_shares
+from r2med.evaluation.measure import Measure, significance
+from r2med.evaluation.measure.intervals import difference_intervals, pair_run_shares
 from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED, heading
 from r2med.evaluation.measure.order_turns import order_turns
 from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
-from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
+from r2med.evaluation.measure.slices import Slice, slices
 from r2med.evaluation.records.approximate_searches import approximate_searches
-from r2med.evaluation.records.record import QueryFacts, Record
+from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import RecordCollection, equal_repeats, missing_repeats
 from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.unpacked_records import unpacked_records
@@ -36,7 +45,6 @@ from r2med.foundation.engine.threads import map_threads
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.text.plurals import counted
 
-MEASURE = str(HEADLINE_MEASURE)
 MOVERS = 5
 
 
@@ -48,101 +56,6 @@ def labelled_share(records: Iterable[Record]) -> Iterator[str]:
             f"{MIMIC} counts labelled passages only, so it is a lower bound: of the first {MIMIC.cutoff} passages of "
             f"each system, {100 * least:.0f} % or more have a label"
         )
-
-
-@dataclass(frozen=True)
-class Standing:
-    """The scores of a system on each of its datasets, and over all datasets."""
-
-    system: str
-    mean: Estimate | None
-    """None if a dataset is missing, because its average could not be compared with others."""
-    datasets: Mapping[str, Estimate]
-    runs: int = 1
-    """Number of runs on every dataset. Scores are means over them."""
-    varies: bool = False
-    """True if another run can give other scores; False for a deterministic system."""
-    from_queries: float | None = None
-    """Half of the length of the interval of the mean, if only the queries vary. None without an interval."""
-    from_runs: float | None = None
-    """The same if only the runs vary. None if it is not known: the interval is then of the queries only."""
-
-    @property
-    def run_words(self) -> str:
-        """The number of runs in words."""
-        return run_words(self.runs, self.varies)
-
-
-def run_words(runs: int, varies: bool) -> str:
-    """Return in words how often a system was run: `deterministic`, `one run`, `5 runs`."""
-    if not varies:
-        return "deterministic"
-    return "one run" if runs == 1 else counted(runs, "run")
-
-
-def intervals(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Standing]:
-    """Return the scores of each system with their intervals."""
-    values, single = points(collection, measure), single_runs(collection, measure)
-    return {standing.system: standing for standing in _standings(collection.systems, values, single)}
-
-
-def points(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Floats]:
-    """Return dataset -> systems × queries in points, means over runs; NaN if a system was not run."""
-    return {dataset: 100 * rows for dataset, (_, rows) in collection.values(measure).items()}
-
-
-def single_runs(
-    collection: RecordCollection, measure: str = MEASURE, datasets: Sequence[str] | None = None
-) -> SingleRuns:
-    """Return the points of single runs, on some datasets or on all."""
-    runs = collection.runs(measure)
-    tables = {name: [100 * each for each in runs[name][1]] for name in (runs if datasets is None else datasets)}
-    return SingleRuns(tables, tuple(map(collection.varies, collection.systems)))
-
-
-def _standings(names: Sequence[str], values: Values, single: SingleRuns) -> Iterator[Standing]:
-    by_dataset = {
-        dataset: with_intervals({dataset: rows}, spread=run_spread(single.on(dataset)))
-        for dataset, rows in values.items()
-    }
-    spread = run_spread(single)
-    overall = with_intervals(values, spread=spread)
-    shares = run_shares(values, spread)
-    for number, system in enumerate(names):
-        mine = {dataset: each for dataset, column in by_dataset.items() if (each := column[number])}
-        runs = min((len(tables[number]) for tables in single.tables.values() if len(tables[number])), default=0)
-        parts = _parts(overall[number], shares[number])
-        yield Standing(system, overall[number], mine, runs, single.varies[number], *parts)
-
-
-def _parts(mean: Estimate | None, share: float) -> tuple[float | None, float | None]:
-    """Return half of the length of an interval that queries alone and runs alone would give.
-
-    Their squares add up to the square of half of its length. NaN as the share of the runs means that it is not known.
-    """
-    if mean is None or mean.low is None or mean.high is None:
-        return None, None
-    reach = (mean.high - mean.low) / 2
-    if np.isnan(share):
-        return reach, None
-    return reach * float(np.sqrt(1 - share)), reach * float(np.sqrt(share))
-
-
-def with_intervals(values: Values, top: float | None = 100.0, spread: RunSpread | None = None) -> list[Estimate | None]:
-    """Return the mean of each row with its interval; None if a value is missing. `mean_intervals` explains the rest."""
-    rows = np.array([significance.means(values), *mean_intervals(values, top, spread)]).T.tolist()
-    return [None if np.isnan(value) else Estimate(value, *map(_known, bounds)) for value, *bounds in rows]
-
-
-def slice_figures(
-    collection: RecordCollection, kind: str, measure: str = MEASURE
-) -> Iterator[tuple[Slice, list[Estimate | None]]]:
-    """Yield each slice of a kind with the score of every system; None for a system that lacks some of the queries."""
-    known = collection.values(measure)
-    values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}
-    single = single_runs(collection, measure)
-    for each in slices(kind, slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
-        yield each, with_intervals(each.cut(values), spread=run_spread(each.cut_runs(single)))
 
 
 @dataclass(frozen=True)
@@ -423,19 +336,19 @@ def comparison(
     cut = [each for kind in slice_by for each in slices(kind, slice_facts(collection, queries))]
     return Comparison(
         measure=measure,
-        systems=tuple(_standings(names, values, single)),
+        systems=tuple(standings(names, values, single)),
         pairs=tuple(
             Pair(
                 **vars(gap),
                 **_chance(gap, shares[i], turns.same_queries[i], turns.new_queries[i]),
                 a=names[a],
                 b=names[b],
-                p_t=_known(student.p[i]),
-                effect=_known(student.effect[i]),
+                p_t=known_number(student.p[i]),
+                effect=known_number(student.effect[i]),
                 wins=int((moved.losses if lower else moved.wins)[i]),
                 ties=int(moved.ties[i]),
                 losses=int((moved.wins if lower else moved.losses)[i]),
-                carried=_known(moved.carried[i]),
+                carried=known_number(moved.carried[i]),
                 datasets={dataset: each[i] for dataset, each in zip(values, by_dataset, strict=True)},
             )
             for i, (gap, a, b) in enumerate(zip(overall, pairs.first, pairs.second, strict=True))
@@ -465,12 +378,12 @@ def comparison(
 
 def _chance(gap: Gap, share: float, same: float, new: float) -> dict[str, Any]:
     """Return the fields of a pair that tell the chance of the queries from that of the runs."""
-    from_queries, from_runs = _parts(Estimate(gap.difference, gap.low, gap.high), share)
+    from_queries, from_runs = interval_parts(Estimate(gap.difference, gap.low, gap.high), share)
     return {
         "from_queries": from_queries,
         "from_runs": from_runs,
-        "turns_on_same_queries": _known(same),
-        "turns_on_new_queries": _known(new),
+        "turns_on_same_queries": known_number(same),
+        "turns_on_new_queries": known_number(new),
     }
 
 
@@ -499,7 +412,7 @@ def _test(
     flips = significance.sign_flips(values, pairs, resamples, seed, spread)
     adjusted = significance.holm(flips.p) if holm else flips.p_adjusted
     rows = np.array([difference, low, high, flips.p, adjusted]).T.tolist()
-    return [Gap(moved, _known(least), _known(most), p, p_all) for moved, least, most, p, p_all in rows]
+    return [Gap(moved, known_number(least), known_number(most), p, p_all) for moved, least, most, p, p_all in rows]
 
 
 def gaps_from_first(
@@ -536,23 +449,3 @@ def _slice_pairs(
     ]
     adjusted = significance.benjamini_hochberg(np.array([each.p for each in tested])).tolist()
     return [replace(each, p_adjusted=p) for each, p in zip(tested, adjusted, strict=True)]
-
-
-def slice_facts(collection: RecordCollection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
-    """Return the facts about some queries of each dataset that define slices."""
-    facts = {}
-    for dataset, ids in queries.items():
-        record = next(cell.record for system in collection.systems if (cell := collection.cell(system, dataset)))
-        known = [record.queries.get(query, QueryFacts(words=0, positives=0)) for query in ids]
-        facts[dataset] = SliceFacts(
-            task=record.dataset.task,
-            scenario=record.dataset.scenario,
-            words=np.array([query.words for query in known]),
-            positives=np.array([query.positives for query in known]),
-            body_systems=tuple(query.body_system for query in known),
-        )
-    return facts
-
-
-def _known(number: float) -> float | None:
-    return None if np.isnan(number) else float(number)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from r2med.evaluation.comparison.comparison import Comparison, single_runs, with_intervals
+from r2med.evaluation.comparison.comparison import Comparison
+from r2med.evaluation.comparison.standings import single_runs, with_intervals
 from r2med.evaluation.measure.run_variance import RunSpread, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Values

@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.assessment.answers.answer_scores import ACCURACY, CONFIDENCE, STEP_RECALL, UNDECIDED
 from r2med.assessment.answers.search_tables import calibration_of
-from r2med.evaluation.comparison.comparison import with_intervals
+from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.records.answer_collection import AnswerCollection
 from r2med.evaluation.records.answer_record import AnswerRecord

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth
-from r2med.evaluation.comparison.comparison import run_words
+from r2med.evaluation.comparison.standings import run_words
 from r2med.evaluation.comparison.undecided_ranges import with_ranges
 from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats

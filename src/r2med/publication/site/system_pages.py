@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from r2med.data.dataset_cards import cards, groups, home_group
-from r2med.evaluation.comparison.comparison import slice_figures
+from r2med.evaluation.comparison.standings import slice_figures
 from r2med.evaluation.measure.slices import KINDS
 from r2med.evaluation.records.record import Record, StageFacts, declared_stages
 from r2med.evaluation.records.stored_records import RecordCollection
