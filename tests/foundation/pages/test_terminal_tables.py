@@ -80,3 +80,22 @@ def test_texts_fold_and_columns_that_must_not_do_stay_whole() -> None:
     lines = printed(table, 60)
     assert "a-name-of-many-letters" in lines[2]
     assert all(len(line) <= 60 for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_two_columns_of_names_come_before_each_block_of_numbers(width: int) -> None:
+    heads = ["questions", "citation-relevance", "not answered", "tokens", "accuracy", "undecided", "searches", "calls"]
+    columns = [Column("dataset"), Column("system"), *(Column(head, "score") for head in heads)]
+    table = Table(columns, [("Bio", "agent-run:their-runs", *(1.5 + number for number in range(8)))])
+    lines = printed(table, width)
+    blocks = [line.split() for line in lines if line.startswith("dataset")]
+    assert len(blocks) > 1
+    assert all(block[:2] == ["dataset", "system"] for block in blocks)
+    assert sum(line.startswith("Bio ") for line in lines) == len(blocks)
+    assert len(lines) <= 5 * len(blocks) + len(blocks), "names of 20 letters need at most two lines"
+    assert all(len(line) <= width for line in lines)
+
+
+def test_columns_that_fit_are_one_block() -> None:
+    table = Table([Column("dataset"), Column("system"), Column("score", "score")], [("Bio", "bm25", 1.0)])
+    assert len(printed(table, 40)) == 3

@@ -1,12 +1,14 @@
 """Tables on a terminal of any width: texts fold, numbers never do.
 
 In a table of names and numbers, columns that do not fit beside the names go into another block below. A name that
-would fill the table gets a label, which is explained above the table.
+would fill the table gets a label, which is explained above the table. Names can have several columns, such as dataset
+and system; they have no labels.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -15,7 +17,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from r2med.foundation.pages.cells import MISSING, Marked, ShownColumn
+from r2med.foundation.pages.cells import MISSING, Column, Marked, ShownColumn
 from r2med.foundation.pages.page import Table
 from r2med.foundation.text.terminal_text import printable
 
@@ -35,9 +37,14 @@ def plain(text: object, style: str = "") -> Text:
 
 
 def has_names(table: Table) -> bool:
-    """Return True for a table of names and numbers."""
-    name, *others = table.columns
-    return not name.is_numeric and bool(others) and all(column.is_numeric for column in others)
+    """Return True for a table with one column of names, and numbers."""
+    return _name_columns(table.columns) == 1
+
+
+def _name_columns(columns: Sequence[Column | ShownColumn]) -> int:
+    """Return the number of columns with names if all columns behind them have numbers, otherwise 0."""
+    names = next((at for at, column in enumerate(columns) if column.is_numeric), 0)
+    return names if all(column.is_numeric for column in columns[names:]) else 0
 
 
 def name_labels(table: Table, width: int) -> dict[str, str]:
@@ -60,14 +67,36 @@ def print_table(table: Table, output: Console, labels: Mapping[str, str]) -> Non
                 output.print()
             output.print(block)
         return
-    made = _empty_table()
     columns = table.shown_columns
+    for number, beside in enumerate(_text_blocks(columns, output.width)):
+        if number:
+            output.print()
+        output.print(_plain_table(beside))
+
+
+def _text_blocks(columns: Sequence[ShownColumn], width: int) -> Iterator[Sequence[ShownColumn]]:
+    """Yield the columns that are beside each other: all of them, or blocks that begin with the names."""
+    names = _name_columns(columns)
+    wide = _widths(columns, sys.maxsize)
+    kept = sum(
+        1 + (each if column.whole else min(each, NAME_WIDTH))
+        for each, column in zip(wide[:names], columns[:names], strict=True)
+    )
+    if not names or kept + sum(wide[names:]) + len(wide[names:]) <= width:
+        yield columns
+        return
+    for block in _blocks(wide[names:], 0, width - kept):
+        yield [*columns[:names], *columns[names + block.start : names + block.stop]]
+
+
+def _plain_table(columns: Sequence[ShownColumn]) -> RichTable:
+    made = _empty_table()
     for column in columns:
         justify: JustifyMethod = "right" if column.is_numeric else "left"
         made.add_column(plain(column.head), justify=justify, no_wrap=column.is_numeric or column.whole, overflow="fold")
     for row in zip(*(column.cells for column in columns), strict=True):
         made.add_row(*map(_text, row))
-    output.print(made)
+    return made
 
 
 def _named_blocks(
