@@ -7,6 +7,7 @@ import pytest
 
 import r2med
 from r2med.public.reviewed_sources import source_kind
+from support.facts import error_states
 
 OVERLAY = {"dataset": "d", "query": "q", "document": "x", "grade": 1, "judge": "gpt4"}
 NUGGET = {"query": "q", "nugget": "n1", "text": "It is so.", "vital": True}
@@ -43,3 +44,8 @@ def test_what_does_not_belong_to_a_source_is_refused(tmp_path: Path) -> None:
         with pytest.raises(r2med.UserError) as error:
             call()
         assert all(word in str(error.value) for word in words)
+
+
+def test_a_file_that_does_not_exist_is_said_before_what_belongs_to_it(tmp_path: Path) -> None:
+    with error_states("nuggets.jsonl", "does not exist"):
+        r2med.serve_review(tmp_path / "nuggets.jsonl", data="mine")

@@ -83,7 +83,7 @@ def serve_source(
         _refuse_kind(path, kind)
         serving.serve_nuggets(path, loaded(_nugget_data(path, data)), port, say, reviews_per_item or 0)
     else:
-        if influential is not None or data:
+        if path.exists() and (influential is not None or data):
             raise UserError(f"{path} is not an overlay or a file of nuggets: leave out --influential and --data")
         serving.serve_items(path, sample or 0, port, say, kind or PASSAGE, reviews_per_item)
 

@@ -254,9 +254,10 @@ def test_entries_that_are_all_bad_are_one_line(entry: Path) -> None:
         read_entries(entry.parent)
 
 
-def test_a_folder_without_entries_says_how_to_make_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", [".", "missing"])
+def test_a_folder_without_entries_says_how_to_make_one(folder: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there are no entries in"):
-        read_entries(tmp_path)
+        read_entries(tmp_path / folder)
 
 
 def test_an_entry_cannot_be_changed(entry: Path) -> None:

@@ -46,7 +46,7 @@ def read_entries(
     that is not verified ends in "(not verified)". Raises UserError if there are no entries, or if they have no record
     of a system and `beside` is empty.
     """
-    files = entry_files([folder])
+    files = entry_files([folder]) if folder.exists() else []
     if not files:
         raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
     read = SubmittedRecords()
