@@ -11,7 +11,8 @@ from r2med.cli.generated import INCOMPLETE, UNDECIDED, Shown
 from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
-    from r2med.evaluation.comparison.comparison import Comparison, Pair
+    from r2med.evaluation.comparison.comparison import Comparison
+    from r2med.evaluation.comparison.gaps import Pair
     from r2med.evaluation.comparison.gate import GateVerdict
     from r2med.foundation.pages.page import Content, Page, Section, Table
 

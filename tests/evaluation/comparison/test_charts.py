@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from r2med.evaluation.comparison import charts
-from r2med.evaluation.comparison.comparison import Gap
+from r2med.evaluation.comparison.gaps import Gap
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.estimate import Estimate
 from support.by_day import some_by_day

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from r2med.evaluation.comparison.comparison import Gap
 from r2med.evaluation.comparison.cost_line import near_line
+from r2med.evaluation.comparison.gaps import Gap
 
 PLACED = {
     "free": (0.0, 30.0),

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from r2med.evaluation.comparison.comparison import Comparison, Pair, comparison
+from r2med.evaluation.comparison.comparison import Comparison, comparison
+from r2med.evaluation.comparison.gaps import Pair
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
 from r2med.evaluation.comparison.standings import intervals
 from r2med.evaluation.comparison.verdicts import chance, warnings

@@ -18,7 +18,7 @@ from r2med.data import Dataset
 from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
 from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, PricedSystem, budget_choice
-from r2med.evaluation.comparison.comparison import Gap, gaps_from_first, middle_pair
+from r2med.evaluation.comparison.gaps import Gap, gaps_from_first, middle_pair
 from r2med.evaluation.measure import HEADLINE_MEASURE, significance
 from r2med.evaluation.measure.intervals import FEWEST_VALUES, difference_intervals, mean_intervals
 from r2med.evaluation.measure.scores import Floats

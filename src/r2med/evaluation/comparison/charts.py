@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from r2med.evaluation.comparison.comparison import Gap
+from r2med.evaluation.comparison.gaps import Gap
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.pages.cells import signed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.comparison.comparison import Comparison, Gap, Pair
+from r2med.evaluation.comparison.comparison import Comparison
+from r2med.evaluation.comparison.gaps import Gap, Pair
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
 from r2med.evaluation.comparison.verdicts import detectable
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS

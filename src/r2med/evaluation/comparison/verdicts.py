@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from r2med.evaluation.comparison.comparison import Comparison, Mover, Pair
+from r2med.evaluation.comparison.comparison import Comparison, Mover
+from r2med.evaluation.comparison.gaps import Pair
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS
 from r2med.evaluation.measure.significance import ALPHA, TOP_QUERIES

@@ -12,8 +12,8 @@ import numpy as np
 
 from r2med.data.dataset_cards import cards
 from r2med.evaluation.comparison.budget_choice import COST_NAMES
-from r2med.evaluation.comparison.comparison import Gap, gaps_from_first
 from r2med.evaluation.comparison.cost_line import near_line
+from r2med.evaluation.comparison.gaps import Gap, gaps_from_first
 from r2med.evaluation.comparison.standings import Standing, intervals, points, run_words, single_runs
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES, classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
