@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol, assert_never, get_args
+from typing import Any, Literal, assert_never, get_args
 
+from r2med.evaluation.comparison.gaps import Gap
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.pages.cells import shown_dollars, signed
 
 CostName = Literal["dollars", "tokens", "p95"]
 COST_NAMES: tuple[CostName, ...] = get_args(CostName)
-
-
-class TestedGap(Protocol):
-    """The difference of two systems in points, with its test."""
-
-    @property
-    def difference(self) -> float:
-        """The points of the first system minus those of the second."""
-
-    @property
-    def low(self) -> float | None:
-        """Lower end of the 95 % interval; None without an interval."""
-
-    @property
-    def high(self) -> float | None:
-        """Upper end of the 95 % interval."""
-
-    @property
-    def significant(self) -> bool:
-        """True if the difference is significant after the adjustment for many tests."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +71,7 @@ class BudgetChoice:
     """The other systems within the budget that do not differ significantly from it, cheapest first."""
     better: PricedSystem | None = None
     """The cheapest system beyond the budget that is significantly better."""
-    gain: TestedGap | None = None
+    gain: Gap | None = None
     """The difference of `better` from `best`, in points."""
     cheapest: PricedSystem | None = None
     """The cheapest system, if no system is within the budget."""
@@ -127,7 +108,7 @@ class BudgetChoice:
         return f"{each.system} ({self.limit.shown(each.price)})"
 
 
-Tests = Callable[[str, Sequence[str]], Mapping[str, TestedGap]]
+Tests = Callable[[str, Sequence[str]], Mapping[str, Gap]]
 """Tests some systems against one: name -> its difference from that one, adjusted for the number of these tests."""
 
 
@@ -167,6 +148,6 @@ def budget_choice(
     return BudgetChoice(limit, best, equal, better[0], gaps[better[0].system], unpriced=unpriced)
 
 
-def _points(gap: TestedGap) -> str:
+def _points(gap: Gap) -> str:
     ends = "" if gap.low is None or gap.high is None else f" (95 % interval {signed(gap.low)} to {signed(gap.high)})"
     return f"{signed(gap.difference)} points{ends}"
