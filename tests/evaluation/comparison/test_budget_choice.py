@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, PricedSystem, budget_choice
 from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
+from r2med.evaluation.comparison.gaps import Gap
 from r2med.evaluation.records.query_costs import QueryCost, query_cost
 from support.facts import each_states, error_states, some_states
 from support.records import record, records, write_records
-
-
-@dataclass(frozen=True)
-class ScriptedGap:
-    difference: float
-    significant: bool
-    low: float | None = None
-    high: float | None = None
-
 
 SYSTEMS = {"free": (30.0, 0.0), "cheap": (40.0, 0.01), "near": (39.5, 0.005), "dear": (41.0, 0.1), "best": (50.0, 0.3)}
 
@@ -29,9 +20,9 @@ SYSTEMS = {"free": (30.0, 0.0), "cheap": (40.0, 0.01), "near": (39.5, 0.005), "d
 def choose(most: float, lower_is_better: bool = False, **more: tuple[float, float | None]) -> BudgetChoice:
     known: dict[str, tuple[float, float | None]] = {**SYSTEMS, **more}
 
-    def tests(leader: str, others: Sequence[str]) -> dict[str, ScriptedGap]:
+    def tests(leader: str, others: Sequence[str]) -> dict[str, Gap]:
         moved = {name: known[name][0] - known[leader][0] for name in others}
-        return {name: ScriptedGap(gap, abs(gap) > 5) for name, gap in moved.items()}
+        return {name: Gap(gap, None, None, p := 0.01 if abs(gap) > 5 else 1.0, p) for name, gap in moved.items()}
 
     priced = [PricedSystem(name, *values) for name, values in known.items()]
     return budget_choice(CostLimit("dollars", most), priced, tests, lower_is_better)
