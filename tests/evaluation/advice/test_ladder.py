@@ -203,10 +203,23 @@ def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkey
 
 
 def test_what_cannot_run_here_is_told_and_does_not_stop_the_rest(dataset: Dataset, store: Store) -> None:
-    advice = advice_for(dataset, Runtime(store=store), models=["nonesuch"], rerankers=[])
+    advice = advice_for(dataset, Runtime(store=store), models=["path:nonesuch"], rerankers=[])
     assert advice.rungs[0].questions == QUESTIONS
     assert any("nonesuch" in line for line in advice.left_out)
     assert advice.rungs[0].p50 > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"models": ["minilmm"], "rerankers": []}, "no retriever 'minilmm' (did you mean minilm?)"),
+        ({"models": [], "rerankers": ["bge-rerankr"]}, "no reranker 'bge-rerankr' (did you mean bge-reranker?)"),
+    ],
+)
+def test_a_misspelled_name_is_refused_before_anything_is_tried(dataset, store, monkeypatch, options, said) -> None:
+    monkeypatch.setattr(module, "evaluated", None)  # nothing may be evaluated
+    with error_states(said):
+        advice_for(dataset, Runtime(store=store), **options)
 
 
 def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from r2med.foundation.core.notices import Notice, Setting, joined
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stage_table import Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.weights import is_here
@@ -76,7 +77,7 @@ def advice_for(
     """Try pipelines from cheap to expensive, and recommend one. With `at`, the best one within this budget.
 
     Without `models` or `rerankers`, those are tried whose weights are on this machine. Raises UserError if too few
-    questions are judged or can be answered.
+    questions are judged or can be answered, or if a model or a reranker has an unknown name.
     """
     if give_up is not None and at is not None:
         raise UserError(
@@ -92,6 +93,8 @@ def advice_for(
             f"than {FEWEST}; judge more, or look at single questions with r2med search"
         )
     _require_answers(dataset)
+    _require_names("retrieve", models or ())
+    _require_names("rerank", rerankers or ())
     chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
     made = _advised(dataset, runtime, llms, *chosen, give_up, at)
     return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
@@ -137,6 +140,13 @@ def _require_answers(dataset: Dataset) -> None:
             f"the judgements of {dataset.name} match nothing: no question has a relevant passage in the corpus. "
             f"Check the ids with r2med data check {_typed(dataset)}"
         )
+
+
+def _require_names(kind: Kind, typed: Iterable[str]) -> None:
+    """Raise UserError for a name that does not exist, before hours of work rather than in the verdict after them."""
+    for name in typed:
+        for call in parse_stage(name):
+            stage_class(call.name, kind)
 
 
 def _here(cards: Mapping[str, Any], runtime: Runtime, chosen: Sequence[str] | None) -> Sequence[str]:
