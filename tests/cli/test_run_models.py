@@ -105,3 +105,11 @@ def test_openvino_does_not_pretend_to_a_precision_it_was_asked_for(r2med):
     done = r2med("run", "minilm", "--backend", "openvino", "--dtype", "float32", "--data", "demo/Biology")
     assert done.returncode == 2
     assert "remove --dtype float32" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("typed", "right"), [("./weights", "path:./weights"), ("mine:MyModel", "py:mine:MyModel")])
+def test_a_model_of_one_s_own_without_its_prefix_gets_the_right_word(tmp_path, r2med, typed, right):
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "mine.py").write_text(CUSTOM)
+    done = r2med("run", typed, "--data", "demo/Biology")
+    assert (done.returncode, done.stderr) == (2, f"r2med: no retriever '{typed}': did you mean {right}?\n")

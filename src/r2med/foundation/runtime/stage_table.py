@@ -7,9 +7,11 @@ stage that differs from another only in data is a card.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -61,7 +63,16 @@ def stage_class(name: str, kind: Kind) -> type[Stage]:
         return loaded_class(of_card)
     if name in plugged(kind):
         return plugged(kind)[name]
+    if kind != "expand" and (prefix := _forgotten_prefix(name)):
+        raise UserError(f"no {NOUNS[kind]} {name!r}: did you mean {prefix}{name}?")
     raise unknown(NOUNS[kind], name, known_names(kind), _MORE.get(kind, ""))
+
+
+def _forgotten_prefix(name: str) -> str:
+    """Return the prefix that makes a word a model of the user's own: path: for a folder, py: for MODULE:NAME."""
+    if ("/" in name or os.sep in name) and Path(name).is_dir():
+        return "path:"
+    return "py:" if Path(f"{name.partition(':')[0]}.py").is_file() and ":" in name else ""
 
 
 NOUNS: Mapping[Kind, str] = {
