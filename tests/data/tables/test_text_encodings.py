@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,9 @@ def test_an_encoding_that_does_not_fit_or_exist_is_refused(tmp_path: Path) -> No
             plan_import([path], encoding=unknown)
     (tmp_path / "marked.csv").write_text("id,text\na,A cough.\n", encoding="utf-8-sig")
     assert next(plan_import([tmp_path / "marked.csv"], encoding="UTF-8")._documents())["id"] == "a"
+
+
+def test_a_file_that_is_no_text_is_not_taken_for_russian(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_bytes(random.Random(0).randbytes(3000))
+    with error_states("notes.csv", "no text", "UTF-8"):
+        plan_import([tmp_path / "notes.csv"])

@@ -14,6 +14,8 @@ FOREIGN_SHARE = 0.15
 """Maximum share of the different words with accents that are foreign, such as names. One may always be."""
 FEW_ACCENTS = 0.01
 """Share of letters with accents below which they may come from any western languages, as in a list of names."""
+CONTROL_SHARE = 0.02
+"""Share of control characters above which a file is no text, such as a picture. Random bytes have 10 %."""
 SAMPLE_BYTES = 1 << 20
 """Number of bytes from which the likely encodings are guessed."""
 
@@ -76,6 +78,7 @@ _LETTER = r"[^\W\d_ªº²³¹¼½¾]"
 _WORD = re.compile(rf"{_LETTER}(?:[^\s\x00-\x7f]|[A-Za-z])*{_LETTER}|{_LETTER}")
 """From the first to the last letter, with all signs beyond ASCII between them."""
 _TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -101,6 +104,8 @@ def text_encoding(path: Path, given: str = "") -> tuple[str, tuple[str, ...]]:
         raise UserError(f"{path}:{line}: damaged or cut off, as it is not {_name(marked)}: copy or export it again")
     if not line:
         return marked or "utf-8", ()
+    if len(_CONTROL.findall(head)) > CONTROL_SHARE * len(head):
+        raise UserError(f"{path}: it holds no text: export the table again as CSV in UTF-8")
     # If a few bytes of a UTF-8 file are Windows-1252, reading all of it as Windows-1252 would spoil every other accent.
     if _is_mostly_utf8(path):
         raise UserError(f"{path}:{line}: not UTF-8, as the rest of the file is: save it as UTF-8")
@@ -133,11 +138,11 @@ def _likely(path: Path, but: str = "") -> str:
     ranked = [name for name in sorted(scores, key=lambda name: -scores[name]) if name != but and scores[name] > 0]
     first, second = [*ranked, "cp1252", "gb18030"][:2]
     return Notice(
-        f"it may be {first} or {second}: name it with ",
+        f"it may be {first} or {second}: save it as UTF-8 (r2med data import also reads it with ",
         Setting("import_data", encoding=first),
         " or ",
         Setting("import_data", encoding=second),
-        ", or save it as UTF-8",
+        ")",
     )
 
 
