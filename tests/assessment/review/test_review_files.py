@@ -35,7 +35,8 @@ def test_no_cell_is_a_formula(tmp_path):
     ("content", "message"),
     [
         ("question,chunk,annotator,verdict\nq,c,Ann,perhaps\n", "line 2: verdict='perhaps'"),
-        ("question,chunk,verdict\nq,c,accept\n", "line 2: annotator=''"),
+        ("question,chunk,verdict\nq,c,accept\n", "no column 'annotator'"),
+        ("question,passage,annotator,verdict\nq,c,Ann,accept\n", "no column 'chunk': reviews have question, chunk"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_its_position(tmp_path, content, message):

@@ -12,7 +12,7 @@ from r2med.assessment.review.kinds import PASSAGE
 from r2med.assessment.review.reviews import VERDICTS, Review, Rubrics, rubrics_of
 from r2med.assessment.rubrics.rubric import RUBRICS, Rubric
 from r2med.data.tables.table_files import open_tables
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.pages.csv_text import FORMULA_STARTS, csv_rows
 from r2med.foundation.store.files import write_atomically
 
@@ -76,6 +76,12 @@ def _points(rubrics: Iterable[Rubric]) -> list[str]:
 def _from_csv(path: Path, rubrics: Rubrics) -> Iterator[tuple[str, Mapping[str, Any]]]:
     points = _points(rubrics.values())
     for table in open_tables(path):
+        needed = ("question", "annotator", *([] if "kind" in table.columns else ["chunk"]))
+        if missing := [name for name in needed if name not in table.columns]:
+            known = ", ".join(COLUMNS[:5])
+            raise UserError(
+                f"{path}: no column {missing[0]!r}{nearest(missing[0], table.columns)}: reviews have {known}"
+            )
         for line, row in table:
             cells = {name: str(cell) for name, cell in row.items() if name in (*COLUMNS, "kind", CORRECTION, *points)}
             plain = {
