@@ -47,6 +47,13 @@ def again(folder: Path) -> list[bool]:
     return [step.reused for step in BuildFolder(plan, folder / "out").run(plan.setup(store=Store(folder / "store")))]
 
 
+def test_a_folder_or_a_misspelled_file_in_place_of_a_plan_gets_the_right_path(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text("")
+    for typed in (tmp_path, tmp_path / "pln.toml"):
+        with pytest.raises(UserError, match=rf"no plan {typed} \(did you mean {tmp_path / 'plan.toml'}\?\)"):
+            BuildPlan.read(typed)
+
+
 def test_two_builds_of_one_plan_write_the_same_bytes(tmp_path):
     first, second = (built(tmp_path / name, STEPS, {"e.jsonl": EXAM}, ANSWERS) for name in ("one", "two"))
     assert contents(first.out) == contents(second.out)

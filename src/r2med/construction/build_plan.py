@@ -17,7 +17,7 @@ from r2med.construction.step import Step, beside
 from r2med.construction.step_table import parse_step
 from r2med.data.dataset_cards import cards
 from r2med.foundation.core.cards import read_toml, validated
-from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.errors import UserError, nearest, nearest_path
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.setup import Setup
 
@@ -92,7 +92,8 @@ class BuildPlan:
         """Read a plan. Raises UserError with the step or the field that is wrong."""
         file = Path(path)
         if not file.is_file():
-            raise UserError(f"there is no plan {file}: r2med build example exam -o DIR writes an example")
+            guess = f" (did you mean {file / PLAN}?)" if (file / PLAN).is_file() else nearest_path(str(path))
+            raise UserError(f"there is no plan {file}{guess}: r2med build example exam -o DIR writes an example")
         content = read_toml(file, "plan")
         for field, example in (("name", '"my-set"'), ("steps", '["read-table(questions.csv)", …]')):
             if not content.get(field):
