@@ -32,3 +32,9 @@ def test_of_two_folders_with_one_name_each_has_its_own_record(tmp_path: Path) ->
     (tmp_path / "a" / "notes" / "qrels").joinpath("test.tsv").write_text("query-id\tcorpus-id\tscore\n")
     with error_states("no record", "bm25 on notes"):
         find_record("bm25", str(tmp_path / "a" / "notes"), tmp_path / "results")
+
+
+def test_a_system_and_a_dataset_without_a_query_are_answered_with_an_example(r2med: Command) -> None:
+    shown = r2med("why", "bm25", "demo/Biology")
+    assert shown.returncode == 2
+    assert "name a record and a query, or a system, a dataset and a query" in shown.stderr

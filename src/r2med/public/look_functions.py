@@ -46,7 +46,8 @@ def why(
     from r2med.foundation.core.spec import joined_words
 
     named = joined_words(str(word) for word in words[:-2]) if len(words) > 2 else []
-    if len(words) < 2 or len(named) > 1:
+    no_query = len(words) == 2 and not str(words[0]).endswith(".json") and not Path(str(words[0])).exists()
+    if len(words) < 2 or len(named) > 1 or no_query:
         example = Command("why", "bm25", "demo/Biology", "3")
         raise UserError("name a record and a query, or a system, a dataset and a query: ", example)
     query, given = str(words[-1]), words[-2]
