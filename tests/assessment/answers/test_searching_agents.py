@@ -9,9 +9,12 @@ import r2med
 from r2med.assessment.answers.answer_options import LETTERS, options_of
 from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.answers.search_tables import too_sure
+from r2med.assessment.answers.searched_answers import AgentConversation
+from r2med.data import load
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.collection import collect
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.store import Store
 from support.facts import states
 from support.searching_agents import SCRIPTS, scripted_runtime, village
 
@@ -249,3 +252,14 @@ def test_what_cannot_search_and_answer_is_refused_in_one_line(
         asked = {"conditions": "searched", "data": village(place / "set"), "out": place / "out", **settings}
         r2med.answer(systems, setup=opened, **asked)
     states(str(error.value), *words)
+
+
+def test_a_query_written_in_one_turn_with_the_search_that_shows_the_name_is_a_guess(tmp_path: Path) -> None:
+    dataset = load(village(tmp_path / "set", ["reader"]), Store(tmp_path / "store"))
+    (query,) = dataset.queries
+    shows = {"query": "reader teller", "shown": ["reader-t"], "documents": [{"id": "reader-t"}]}
+    names = {"query": "illness reader", "shown": [], "documents": []}
+    assert AgentConversation({"turns": [shows, names]}).named(query, dataset) == "find"
+    assert AgentConversation({"turns": [shows, {**names, "further": True}]}).named(query, dataset) == "guess"
+    between = {"query": "", "further": True}
+    assert AgentConversation({"turns": [shows, between, names]}).named(query, dataset) == "find"

@@ -77,14 +77,16 @@ class AgentConversation:
     def named(self, query: Query, dataset: Dataset) -> NamedBy | None:
         """Return how a query of the agent came to name the reference answer; None if none did.
 
-        A reference that is not a name, or that the question contains, says nothing about the path.
+        A reference that is not a name, or that the question contains, says nothing about the path. A model writes all
+        calls of a turn before it sees the result of any of them.
         """
         if len(query.answer.split()) > MAX_NAME_WORDS or names_answer(query.text, query.answer):
             return None
-        shown = False
+        seen = shown = False
         for turn in self.turns:
+            seen = seen if turn.get("further") else shown
             if names_answer(str(turn.get("query") or ""), query.answer):
-                return "find" if shown else "guess"
+                return "find" if seen else "guess"
             shown = shown or any(names_answer(text, query.answer) for text in _shown_texts(turn, dataset))
         return None
 
