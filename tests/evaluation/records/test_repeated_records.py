@@ -10,6 +10,7 @@ import pytest
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.records.collection import checked, collect
 from r2med.evaluation.records.record import Record, RunFacts
+from r2med.evaluation.records.repeats import mixed_repeats, with_valid_repeat
 from r2med.evaluation.records.stored_records import StoredRecord, equal_repeats, missing_repeats
 from r2med.foundation.core.errors import UserError
 from support.facts import some_states, states
@@ -77,3 +78,18 @@ def test_a_failed_try_of_one_repeat_does_not_hide_another_repeat() -> None:
     failed = MADE[1].model_copy(update={"stages": (MADE[1].stages[0].model_copy(update={"failures": 9, "asked": 12}),)})
     read = collection([MADE[0], failed, *MADE[2:]])
     assert [kept.record.repeat for kept in read.repeats("hyde(x) → bm25", "one")] == [0, 2, 3, 4]
+
+
+def test_repeats_with_different_settings_are_refused_together() -> None:
+    warmer = {"expand": {"stage": "hyde", "sampling": {"temperature": 1.0}}}
+    cooler = {"expand": {"stage": "hyde", "sampling": {"temperature": 0.5}}, "repeat": 1}
+    assert mixed_repeats([warmer, warmer | {"repeat": 1, "generations": "other texts"}]) == ""
+    fault = mixed_repeats([cooler, warmer])
+    states(fault, "repeat 1 has other settings than repeat 0", "expand.sampling.temperature", "0.5", "1.0")
+
+
+def test_a_number_of_a_repeat_that_no_run_can_have_is_refused() -> None:
+    assert with_valid_repeat({"repeat": 999}) == {"repeat": 999}
+    for wrong in (0, -1, 1000, 10**12, True, "1", 1.0, None):
+        with pytest.raises(ValueError, match="from 1 to 999"):
+            with_valid_repeat({"repeat": wrong})

@@ -18,7 +18,7 @@ from r2med.evaluation.records.record import Record, record_key
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
 from r2med.models.llm.chat import repeat_seed
-from r2med.publication.leaderboard.stated_settings import same_ranking
+from r2med.publication.leaderboard.stated_settings import copied_rankings
 from support import chat_server as api
 from support.chat_server import by_seed
 from support.datasets import random_folder
@@ -103,9 +103,11 @@ def test_a_doubled_repeat_is_refused(folder: Folder) -> None:
 def test_a_repeat_with_the_ranking_of_another_is_named(folder: Folder) -> None:
     """Times can be forged. Equal rankings are no fault: an LLM may answer the same each time."""
     records = [Record.model_validate(each) for each in folder.body["records"]]
-    assert not list(same_ranking(records[2], records))
-    copy_of_first = records[2].model_copy(update={"run": records[0].run})
-    states(next(same_ranking(copy_of_first, records)), "repeat 0", "copy")
+    assert not copied_rankings(records, ["a", "b", "c"])
+    assert not copied_rankings(records, ["", "", ""]), "records with a fault claim nothing"
+    copied = copied_rankings([*reversed(records)], ["a", "b", "a"])  # digests have no names of files and no scores
+    assert copied.keys() == {records[2].key}
+    states(copied[records[2].key], "repeat 0", "copy")
     file = folder.root / "entry.json"
     lines = [str(each) for each in r2med.verify([file], folder.results, data=[folder.data], store=folder.runtime.store)]
     assert [f"repeat {number}" in line for number, line in enumerate(lines)] == [False, True, True]
@@ -140,7 +142,21 @@ def test_a_repeat_of_a_system_that_does_not_vary_is_refused(folder: Folder) -> N
             for stage in record["stages"]:
                 stage["varies"] = False
 
-    states(folder.fault(steady), "does not vary")
+    states(folder.fault(lambda records: (steady(records), records.reverse())), "repeat 2", "does not vary")
+
+    def first_only(records: list[Body]) -> None:
+        steady(records)
+        del records[1:]
+
+    states(folder.fault(first_only), "behind a server", "varies")
+
+
+def test_repeats_with_different_settings_are_refused(folder: Folder) -> None:
+    def warmer(records: list[Body]) -> None:
+        without_lock(records)
+        records[1]["settings"]["expand"]["sampling"]["temperature"] = 0.1
+
+    states(folder.fault(warmer), "repeat 1", "repeat 0", "temperature", "0.1")
 
 
 def test_datasets_of_a_system_need_the_same_repeats(folder: Folder, tmp_path: Path) -> None:

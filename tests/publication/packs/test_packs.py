@@ -192,7 +192,7 @@ def test_nothing_is_packed_that_the_store_no_longer_has(person: Person, tmp_path
 
 
 def test_other_settings_than_those_of_the_record_are_named(person: Person, tmp_path: Path) -> None:
-    with error_states("dtype", "'bfloat16'", "'float32'"):
+    with error_states("query.dtype", '"bfloat16"', '"float32"'):
         person.packed(tmp_path / "no.r2pack", sources=["bge"], dtype="bfloat16")
 
 

@@ -15,6 +15,7 @@ from r2med.evaluation.records.answer_record import SUFFIX as ANSWERS_SUFFIX
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_checks import record_faults
+from r2med.evaluation.records.repeats import mixed_repeats
 from r2med.evaluation.records.sealed_json import OtherFormatError
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.used_labels import published_name
@@ -99,6 +100,11 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
                 "give the path of the right one, or delete the other"
             )
         repeats.append(kept)
+    for (system, dataset), repeats in cells.items():
+        if mixed := mixed_repeats([each.record.settings for each in repeats]):
+            raise UserError(
+                f"{system} on {dataset}: {mixed}; give the paths of the right records, or delete the others"
+            )
     return RecordCollection({key: _together(repeats) for key, repeats in cells.items()})
 
 

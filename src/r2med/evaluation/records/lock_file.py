@@ -14,9 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.repeats import setting_difference, stages_of
 from r2med.evaluation.records.sealed_json import strict_json
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.setup import MOST_REPEATS
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import refuse_device, write_json
 
@@ -46,7 +48,7 @@ class Lock(BaseModel):
     """The pairs of systems that are compared."""
     created: str = ""
     """Date and time in UTC. Locks of earlier versions have none."""
-    repeats: int = Field(1, ge=1)
+    repeats: int = Field(1, ge=1, le=MOST_REPEATS)
     """Number of runs of each system that varies. It is left out if it is 1."""
 
     @model_validator(mode="after")
@@ -116,26 +118,14 @@ class Lock(BaseModel):
         locked = self.settings[system][dataset]
         # A file has lists where the settings have tuples.
         given = json.loads(json.dumps(settings))
-        if other := next(_differences(locked, given), ""):
-            return f"{system} has other settings than those that were locked: {other}"
+        if other := setting_difference(locked, given):
+            return f"{system} has other settings than those that were locked: {other} was locked"
         return ""
 
     def model_settings(self) -> dict[str, str]:
         """Return the precision of the models, if all have the same: a lock of a laptop then runs on a GPU too."""
         dtypes = {*_values(self.settings, "dtype")}
         return {"dtype": dtypes.pop()} if len(dtypes) == 1 else {}
-
-
-def _differences(locked: Any, given: Any, where: str = "") -> Iterator[str]:
-    """Yield the settings that differ, with both values: `retrieve.dtype is 'bfloat16', but 'float32' was locked`."""
-    if isinstance(locked, dict) and isinstance(given, dict):
-        for name in {**locked, **given}:
-            yield from _differences(locked.get(name), given.get(name), f"{where}.{name}" if where else name)
-    elif isinstance(locked, list) and isinstance(given, list) and len(locked) == len(given):
-        for number, (old, new) in enumerate(zip(locked, given, strict=True), 1):
-            yield from _differences(old, new, f"{where} {number}")
-    elif locked != given:
-        yield f"{where} is {json.dumps(given)[:200]}, but {json.dumps(locked)[:200]} was locked"
 
 
 def _values(settings: Any, name: str) -> Iterator[Any]:
@@ -207,15 +197,3 @@ def _record_faults(lock: Lock, record: Record) -> Iterator[str]:
         yield f"the record of {system} on {dataset} was made before this lock"
     elif difference := lock.difference(system, dataset, record.dataset.fingerprint, stages_of(record.settings)):
         yield difference
-
-
-def stages_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a record that are known beforehand and equal in all repeats: no digest of texts."""
-    return {name: _without_repeat(value) for name, value in settings.items() if name not in ("generations", "repeat")}
-
-
-def _without_repeat(value: Any) -> Any:
-    """Return a setting without the number of the repeat, which the key of a stage that varies may contain."""
-    if isinstance(value, dict):
-        return {name: _without_repeat(each) for name, each in value.items() if name != "repeat"}
-    return [_without_repeat(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,9 +1,14 @@
-"""The repeats of an evaluation: which number a record has, and whether the repeats of a system are complete."""
+"""The repeats of an evaluation: the number of a record, and whether those of a system are complete and alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
+
+from r2med.foundation.runtime.setup import MOST_REPEATS
 
 REPEAT = "repeat"
 """The setting with the number of a repeat. It is left out in repeat 0, so that a single run keeps its key."""
@@ -20,30 +25,82 @@ def repeat_setting(repeat: int) -> dict[str, int]:
 
 
 def with_valid_repeat(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings unchanged. Raises ValueError if the number of their repeat is not one above 0."""
+    """Return settings unchanged. Raises ValueError if the number of their repeat is not one that a run can have."""
     repeat = settings.get(REPEAT, 1)
-    if type(repeat) is not int or repeat < 1:
-        raise ValueError(f"the repeat in its settings is {str(repeat)[:20]!r}; it must be a whole number above 0")
+    if type(repeat) is not int or not 1 <= repeat < MOST_REPEATS:
+        most = MOST_REPEATS - 1
+        raise ValueError(
+            f"the repeat in its settings is {str(repeat)[:20]!r}; it must be a whole number from 1 to {most}"
+        )
     return settings
 
 
-def repeat_fault(repeats: Iterable[tuple[str, str, int]]) -> str:
+def stages_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a record that are known beforehand and equal in all repeats.
+
+    The digest of the texts and the key of the ranking that was read are not.
+    """
+    later = ("generations", "retrieval", REPEAT)
+    return {name: _without_repeat(value) for name, value in settings.items() if name not in later}
+
+
+def _without_repeat(value: Any) -> Any:
+    """Return a setting without the number of the repeat, which the key of a stage that varies may contain."""
+    if isinstance(value, dict):
+        return {name: _without_repeat(each) for name, each in value.items() if name != REPEAT}
+    return [_without_repeat(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def setting_difference(first: Any, other: Any) -> str:
+    """Return the first setting that differs, with both values; empty if all are equal.
+
+    The text is such as: `retrieve.dtype is "bfloat16", but "float32"`.
+    """
+    return next(_differences(first, other), "")
+
+
+def _differences(first: Any, other: Any, where: str = "") -> Iterator[str]:
+    if isinstance(first, Mapping) and isinstance(other, Mapping):
+        for name in {**first, **other}:
+            yield from _differences(first.get(name), other.get(name), f"{where}.{name}" if where else name)
+    elif isinstance(first, list | tuple) and isinstance(other, list | tuple) and len(first) == len(other):
+        for number, (old, new) in enumerate(zip(first, other, strict=True), 1):
+            yield from _differences(old, new, f"{where} {number}")
+    elif first != other:
+        yield f"{where.lstrip()} is {json.dumps(other)[:200]}, but {json.dumps(first)[:200]}"
+
+
+def mixed_repeats(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return how the settings of one repeat of a system differ from those of another; empty if they do not.
+
+    `runs` are the settings of the records of one system on one dataset.
+    """
+    for first, other in pairwise(sorted(runs, key=repeat_of)):
+        if found := setting_difference(stages_of(first), stages_of(other)):
+            return f"repeat {repeat_of(other)} has other settings than repeat {repeat_of(first)}: {found} there"
+    return ""
+
+
+def repeat_fault(runs: Iterable[tuple[str, str, Mapping[str, Any]]]) -> str:
     """Return what is wrong with the repeats of systems on datasets, in one line; empty if all of them are there.
 
-    `repeats` are (system, dataset, number). The numbers of a system on a dataset must be 0, 1, … n - 1, each once, and
-    n must be the same on all its datasets.
+    `runs` are (system, dataset, settings). The numbers of a system on a dataset must be 0, 1, … n - 1, each once, n
+    must be the same on all its datasets, and all other settings must be equal.
     """
-    cells: dict[tuple[str, str], list[int]] = {}
-    for system, dataset, number in repeats:
-        cells.setdefault((system, dataset), []).append(number)
+    cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for system, dataset, settings in runs:
+        cells.setdefault((system, dataset), []).append(settings)
     sizes: dict[str, tuple[str, int]] = {}
-    for (system, dataset), numbers in cells.items():
+    for (system, dataset), made in cells.items():
+        numbers = [repeat_of(settings) for settings in made]
         where = f"{system[:200]} on {dataset[:200]}"
-        if doubled := sorted({each for each in numbers if numbers.count(each) > 1}):
+        if doubled := sorted(number for number, times in Counter(numbers).items() if times > 1):
             return f"{where}: it has two records" + (f" of repeat {doubled[0]}" if len({*numbers}) > 1 else "")
         if missing := sorted({*range(max(numbers) + 1)} - {*numbers}):
             there = ", ".join(map(str, sorted(numbers)))
             return f"{where}: repeat {missing[0]} is missing, it has only {there}: all repeats from 0 on are needed"
+        if mixed := mixed_repeats(made):
+            return f"{where}: {mixed}"
         other, size = sizes.setdefault(system, (dataset, len(numbers)))
         if size != len(numbers):
             return (

@@ -19,7 +19,7 @@ from r2med.foundation.engine.trace_file import TraceFile
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.offline import is_offline, offline
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.setup import MOST_REPEATS, Setup
 from r2med.foundation.store import Store, default_store
 
 Value = TypeVar("Value")
@@ -147,10 +147,6 @@ def running(setup: Setup | Runtime | None = None, **settings: Any) -> Iterator[R
     else:
         with Runtime(setup) as runtime:
             yield runtime
-
-
-MOST_REPEATS = 1000
-"""More runs of one system are taken for a mistake."""
 
 
 def check_repeats(repeats: int) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from r2med.foundation.net.retry import Policy
     from r2med.foundation.store import Store
 
+MOST_REPEATS = 1000
+"""More runs of one system are taken for a mistake."""
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -170,8 +173,8 @@ class Setup:
         for name in ("depth", "concurrency", "attempts"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise SettingError(name, getattr(self, name), "it must be a whole number, 1 or more")
-        if not isinstance(self.repeat, int) or self.repeat < 0:
-            raise SettingError("repeat", self.repeat, "it must be a whole number, 0 or more")
+        if not isinstance(self.repeat, int) or not 0 <= self.repeat < MOST_REPEATS:
+            raise SettingError("repeat", self.repeat, f"it must be a whole number from 0 to {MOST_REPEATS - 1}")
         for name in ("deadline", "idle", "first_wait"):
             if not getattr(self, name) > 0:
                 raise SettingError(name, f"{getattr(self, name):g}", "it must be a number of seconds above 0")

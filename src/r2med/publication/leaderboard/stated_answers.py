@@ -18,7 +18,7 @@ from r2med.evaluation.records.answer_words import CONDITIONS
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.llm_cards import families, resolve_llm
-from r2med.publication.leaderboard.stated_settings import is_in_the_future
+from r2med.publication.leaderboard.stated_settings import asks_a_server, is_in_the_future
 
 SETTINGS = {
     "retrieval",
@@ -55,6 +55,8 @@ def answer_setting_faults(record: AnswerRecord) -> Iterator[str]:
             yield f"its settings name another {name} than the record: {str(typed)[:60]!r}, not {str(found)[:60]!r}"
     if record.reader_costs and record.reader_costs.keys() != record.statuses.keys():
         yield "its costs of the reader are not those of its conditions"
+    if asks_a_server(settings) and record.varies is False:
+        yield "its settings name an LLM behind a server, so it varies, but it says that it does not"
     if is_in_the_future(record.created):
         yield f"it was made in the future, on {record.created[:60]}"
 

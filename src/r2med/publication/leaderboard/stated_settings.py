@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from r2med.data.dataset import Dataset
-from r2med.evaluation.records.lock_file import Lock, stages_of
+from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.records.repeats import stages_of
 from r2med.evaluation.running.new_record import seeds_of
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import joined_stages
@@ -52,6 +53,8 @@ def setting_faults(
         yield f"its settings have {invented[0][:60]!r}, which is not a setting of a system"
     if record.repeat and not record.varies:
         yield f"it is repeat {record.repeat} of a system that does not vary, which has one run"
+    if asks_a_server(record.settings) and not record.varies:
+        yield "its settings name an LLM behind a server, so it varies, but it says that it does not"
     yield from _stage_faults(record)
     yield from _failure_faults(record, dataset)
     yield from _name_faults(record)
@@ -83,13 +86,25 @@ def copied_repeats(records: Sequence[Record]) -> dict[str, str]:
     return faults
 
 
-def same_ranking(record: Record, records: Sequence[Record]) -> Iterator[str]:
-    """Yield what cannot be checked if an earlier repeat has the same ranking: whether the LLMs were asked anew."""
-    for other in records:
-        same_system = (other.system, other.dataset.name) == (record.system, record.dataset.name)
-        if same_system and other.repeat < record.repeat and other.run == record.run:
-            yield f"its ranking is that of repeat {other.repeat}, so it may be a copy"
-            return
+def copied_rankings(records: Sequence[Record], contents: Sequence[str]) -> dict[str, str]:
+    """Return key -> what cannot be checked of a repeat that ranks like an earlier one: if its LLMs were asked anew.
+
+    `contents` are digests of the rankings, without scores and names of files; empty for records with a fault.
+    """
+    first: dict[object, Record] = {}
+    copied = {}
+    for record, content in sorted(zip(records, contents, strict=True), key=lambda each: each[0].repeat):
+        earlier = first.setdefault((record.system, record.dataset.name, content), record)
+        if content and earlier.repeat < record.repeat:
+            copied[record.key] = f"its ranking is that of repeat {earlier.repeat}, so it may be a copy"
+    return copied
+
+
+def asks_a_server(settings: Any) -> bool:
+    """Return True if settings name an LLM behind a server, which answers differently each time."""
+    if isinstance(settings, Mapping):
+        return settings.get("backend") == "openai" or any(map(asks_a_server, settings.values()))
+    return isinstance(settings, list | tuple) and any(map(asks_a_server, settings))
 
 
 def is_in_the_future(created: str) -> bool:

@@ -154,11 +154,11 @@ def _check_entry(entry: Entry, path: Path) -> None:
     for name, fault in submitted_answer_faults(entry.answers):
         raise UserError(f"{path}: {name[:400]}: {fault}")
     if fault := repeat_fault(
-        (f"{each.name} ({each.passages} passages, {each.form})", each.dataset.name, each.repeat)
+        (f"{each.name} ({each.passages} passages, {each.form})", each.dataset.name, each.settings)
         for each in entry.answers
     ):
         raise UserError(f"{path}: {fault}")
-    if fault := repeat_fault((record.system, record.dataset.name, record.repeat) for record in entry.records):
+    if fault := repeat_fault((record.system, record.dataset.name, record.settings) for record in entry.records):
         raise UserError(f"{path}: {fault}")
     for record in entry.records:
         for fault in _faults(record):

@@ -30,7 +30,12 @@ from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
-from r2med.publication.leaderboard.stated_settings import copied_repeats, same_ranking, setting_faults, unknown_system
+from r2med.publication.leaderboard.stated_settings import (
+    copied_rankings,
+    copied_repeats,
+    setting_faults,
+    unknown_system,
+)
 from r2med.publication.leaderboard.stated_training import checked_training, training_faults, unchecked_training
 from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
 
@@ -163,12 +168,13 @@ class _Desk:
     ) -> tuple[list[Verification], list[Verification]]:
         """Return the result for each record and for each answer record of an entry."""
         records = []
+        copied = copied_rankings(entry.records, [claim.content for claim in claims[0]])
         stated = any(stage.training for record in entry.records for stage in record.stages)
         for record, claim in zip(entry.records, claims[0], strict=True):
             fault = claim.fault or self._claimed_twice(claim, record.system, "its run is the same as that of")
             left = () if fault else (*unknown_system(record), *unchecked_training(record, self._files))
-            if record.repeat and not fault:
-                left += tuple(same_ranking(record, entry.records))
+            if record.key in copied and not fault:
+                left += (copied[record.key],)
             trained = checked_training(record, self._files) if stated and not fault else ""
             records.append(Verification(path, record.system, record.dataset.name, fault, left, record.repeat, trained))
         false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}

@@ -19,7 +19,7 @@ from r2med.data.given_data import GivenData, loaded
 from r2med.data.runs import write_run
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.record import Record, record_key
-from r2med.evaluation.records.repeats import repeat_setting
+from r2med.evaluation.records.repeats import repeat_setting, setting_difference
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
@@ -91,7 +91,9 @@ def _add_reads(kept: StoredRecord, into: Needed, runtime: Runtime, vectors: bool
             expansion = system.expand(dataset, store)
         settings = {**system.key(dataset, expansion), "k": record.settings["k"], **repeat_setting(system.repeat)}
         if record_key(settings, dataset.fingerprint) != record.key:
-            raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med run")
+            raise UserError(
+                f"{setting_difference(record.settings, settings)} in the record: give the flags of its r2med run"
+            )
         with noted_reads(search_again=vectors) as ranking:
             outcome = system.run(dataset, store, record.settings["k"], expansion)
             system.approximations(dataset, store, record.settings["k"], outcome)
@@ -141,19 +143,6 @@ def _values(settings: Any, name: str) -> Iterator[str]:
     if isinstance(settings, list | tuple):
         for part in settings:
             yield from _values(part, name)
-
-
-def difference(made_with: Any, here: Any, where: str = "its settings") -> str:
-    """Return the first setting that differs, for a message."""
-    if isinstance(made_with, Mapping) and isinstance(here, Mapping):
-        for name in {**made_with, **here}:
-            if made_with.get(name) != here.get(name):
-                return difference(made_with.get(name), here.get(name), name)
-    if isinstance(made_with, list) and isinstance(here, list) and len(made_with) == len(here):
-        for before, now in zip(made_with, here, strict=True):
-            if before != now:
-                return difference(before, now, where)
-    return f"{where} is {str(here)[:60]!r} here, and was {str(made_with)[:60]!r}"
 
 
 def command_of(record: Record, base_url: str = "", generations: str = "", repeats: int = 1) -> str:

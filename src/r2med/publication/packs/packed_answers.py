@@ -22,13 +22,14 @@ from r2med.evaluation.records.answer_collection import answer_files, read_curren
 from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord, answer_key
 from r2med.evaluation.records.answer_words import READ_CONDITIONS, SEARCHED
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.repeats import setting_difference
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.text_files import NUGGETS_ENDING
 from r2med.evaluation.running.evaluation import run_path
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.reads import Reads, noted_reads
-from r2med.publication.packs.gathering import difference, flags_of, model_flags, model_settings
+from r2med.publication.packs.gathering import flags_of, model_flags, model_settings
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ def answer_reads(answers: PackedAnswers, dataset: Dataset, runtime: Runtime, nug
             (reader,) = plan.readers(plan.retrieval.systems[0])
             settings = plan.key(dataset, retrieval.record, reader)
             if answer_key(settings, dataset.fingerprint) != record.key:
-                raise UserError(f"{difference(record.settings, settings)}: give the flags of its r2med answer")
+                raise UserError(
+                    f"{setting_difference(record.settings, settings)} in the record: give the flags of its r2med answer"
+                )
             run = retrieval.run_file or run_path(retrieval.path)
             made = _asked_again(plan, record, dataset, retrieval.record, run, Path(folder) / answers.path.name)
             if made.per_query != record.per_query or made.answers != record.answers:

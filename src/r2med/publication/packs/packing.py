@@ -111,7 +111,7 @@ def write_pack(
         if kept.record.apart:
             raise UserError(f"{kept.path} does not belong among other systems: {kept.record.apart}")
         kept.check_files()
-    runs = [(kept.record.system, kept.record.dataset.name, kept.record.repeat) for kept in collection.runs_of_all]
+    runs = [(kept.record.system, kept.record.dataset.name, kept.record.settings) for kept in collection.runs_of_all]
     if fault := repeat_fault(runs):
         raise UserError(fault)
     answers = answers_of(collection) if "answers" in kinds else []
