@@ -81,28 +81,12 @@ def test_a_model_object_is_called_by_its_own_name():
         r2med.run(Lengths("a b"), "demo/Biology", out=None)
 
 
-COMMANDS = {
-    *(
-        "load",
-        "run",
-        "evaluate",
-        "compare",
-        "advise",
-        "analyse",
-        "run_build",
-        "serve_review",
-        "board",
-        "search",
-        "serve",
-    ),
-    *("generate", "score", "reproduce", "submit", "verify", "import_data", "export_data", "doctor", "why"),
-}
+FUNCTIONS = [name for name in r2med.__all__ if inspect.isfunction(getattr(r2med, name))]
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_is_a_public_function_with_types_and_a_docstring(name: str):
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_public_function_has_types_and_a_docstring(name: str):
     function = getattr(r2med, name)
-    assert name in r2med.__all__ and inspect.isfunction(function)
     signature = inspect.signature(function)
     assert signature.return_annotation is not inspect.Signature.empty
     assert all(each.annotation is not inspect.Parameter.empty for each in signature.parameters.values())
