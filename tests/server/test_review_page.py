@@ -552,6 +552,19 @@ def test_two_annotators_stay_blind_and_what_they_change_after_looking_is_an_adju
     assert reviewed(dee) == "6 reviewed"
 
 
+def test_every_kind_can_be_chosen_on_a_phone(desk: Desk) -> None:
+    kinds = ("passage", "question", "answer", "reasoning")
+    made = {
+        kind: RUBRICS[kind].item(("q", ""), {each.field: "Gout." for each in RUBRICS[kind].texts}) for kind in kinds
+    }
+    desk.serve({kind: [item] for kind, item in made.items() if item})
+    page = desk.open("#/review?name=Ann", viewport={"width": 390, "height": 844})
+    buttons = page.locator(".segmented").first.locator("button")
+    assert buttons.count() == len(kinds)
+    right = "(all) => Math.max(...all.map((each) => each.getBoundingClientRect().right))"
+    assert buttons.evaluate_all(right) <= 390 - 16, "none is beyond the edge, where it would be cut off"
+
+
 @pytest.mark.parametrize("scheme", some_by_day(["light", "dark"], 2))
 def test_a_phone_shows_the_verdicts_at_once_and_both_themes_are_readable(desk: Desk, scheme: str) -> None:
     desk.start(ROWS)

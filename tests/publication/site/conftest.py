@@ -143,7 +143,7 @@ UNREACHED = """() => {
     return !each.matches('a') && scrolled && scrolled.tabIndex !== 0;
   };
   if (document.documentElement.scrollWidth > innerWidth) return ['the page'];
-  const all = [...document.querySelectorAll('main thead th[scope=col], #nav a')];
+  const all = [...document.querySelectorAll('main thead th[scope=col], #nav a, .segmented button')];
   return all.filter(hidden).map((each) => each.textContent);
 }"""
 
