@@ -21,7 +21,7 @@ _SOURCE = Argument("The folder of a build, a table of candidates, an overlay, or
 _KIND = Flag(
     f"What people review in a build or a table: {flags.choices(KINDS)}; all; or the TOML file of a rubric of your own, "
     "for texts of a build or a table with the rubric's columns. Default: passage.",
-    names=("--kind", "--rubric"),
+    names=("--kind",),
     metavar="KIND",
     kind=str,
 )

@@ -38,8 +38,8 @@ QUESTIONS = ("base_url", "llm_backend", "budget", "concurrency", "ask_again")
 """Fields of Setup about questions to LLMs with prompts that the settings do not choose."""
 ASKING = (*QUESTIONS, "prompts", "deadline")
 """Fields of Setup about LLMs in the stages of systems."""
-SEARCHING = (*WEIGHTS, "memory", *LLM_SETTINGS, "llm", "budget", "depth", "recorded", "generations")
-"""Fields of Setup about questions of a person to a system, one at a time."""
+SEARCHING = (*WEIGHTS, "memory", *LLM_SETTINGS, "llm", "budget", "recorded", "generations")
+"""Fields of Setup about questions of a person to a system, one at a time. The system names the depth: NAME@DEPTH."""
 TRACE = ("trace", "trace_content")
 """Fields of Setup about traces."""
 
