@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -18,7 +19,9 @@ from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS, equal_words, f
 from r2med.systems.rerank.llm_reranker import OWN_PROMPT, LLMReranker
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 from support.authors_files import FILES, clone_of
+from support.chat_server import Server, answer
 from support.facts import error_states, states
+from support.fork_server import Command
 from support.llm_rerankers import graded, permutation, rerank
 
 DATA, _ = graded(permutation(3))
@@ -189,6 +192,32 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     with error_states("clone/rerank.py", "link"):
         keep_prompt("rank-k-32b", tmp_path / "clone")
     keep_prompt("rank-k-32b", tmp_path / "elsewhere")
+
+
+def test_a_yaml_prompt_without_the_reader_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with error_states("YAML", "prompts"):
+        keep_prompt("rankzephyr", clone_of("rankzephyr", tmp_path))
+
+
+@pytest.mark.slow
+def test_no_record_pack_entry_or_page_has_the_words_of_the_authors(
+    r2med: Command, chat_server: Server, tmp_path: Path
+) -> None:
+    keep_prompt("rankzephyr", clone_of("rankzephyr", tmp_path / "clone"))
+    chat_server.otherwise = answer("[2] > [1]")
+    at = ("--base-url", chat_server.address)
+    assert r2med("run", "bm25 -> rankzephyr-7b@5", "--data", "demo/Biology", *at).returncode == 0
+    assert any("You sort things" in str(request.body) for request in chat_server.requests)
+    for words in (("pack", "-o", "a.r2pack", *at), ("submit", "-o", "me.json"), ("board",)):
+        assert r2med(*words).returncode == 0
+    with ZipFile(tmp_path / "a.r2pack") as pack:
+        pack.extractall(tmp_path / "pack")
+    written = [path for folder in ("results", "board", "pack") for path in (tmp_path / folder).rglob("*")]
+    contents = [path.read_bytes() for path in (*written, tmp_path / "me.json") if path.is_file()]
+    assert any(b"authors' prompt" in content for content in contents)
+    for phrase in (b"You sort things", b"Here come ", b"Sort for: "):
+        assert not any(phrase in content for content in contents)
 
 
 def test_a_fetched_prompt_comes_before_that_of_an_installed_package(
