@@ -56,11 +56,27 @@ def test_queries_with_nearly_the_same_text_are_one_group() -> None:
     assert grouped(made(queries, {"a": {"1": 1}, "b": {"2": 1}, "c": {"3": 1}})) == {("a", "b"), ("c",)}
 
 
+@pytest.mark.parametrize("change", ["run", "html", "question"])
+def test_what_an_audit_would_find_in_the_rows_of_another_query_puts_both_into_one_group(change: str) -> None:
+    passage = text()
+    queries = asked("a", "b")
+    if change == "question":
+        queries[1] = Query("b", passage)
+    other = {
+        "run": f"{text()} {' '.join(passage.split()[:14])}",
+        "html": " ".join(f"<b>{w}</b>" for w in passage.split()),
+    }
+    dataset = made(queries, {"a": {"1": 1}, "b": {"2": 1}}, **{"1": passage, "2": other.get(change, text())})
+    assert grouped(dataset) == {("a", "b")}
+
+
 @pytest.mark.parametrize(
     ("answers", "together"),
     [
         (("Gout", "gouts"), True),
         (("Gout", "Podagra"), True),
+        (("Gout, acute", "acute gout"), True),
+        (("Kawa\u00adsaki disease", "Kawasaki disease"), True),
         (("Gout", "Scurvy"), False),
         (("yes", "yes"), False),
         (("", ""), False),
@@ -87,7 +103,7 @@ def test_queries_of_one_source_page_are_one_group(tmp_path: Path) -> None:
 
 
 SOURCES = {
-    "a": "https://x.org/1", "b": "https://x.org/1", "c": "cases.csv:4", "d": "cases.csv:4", "e": "PubMed",
+    "a": "https://x.org/1", "b": "http://www.X.org/1/#top", "c": "cases.csv:4", "d": "cases.csv:4", "e": "PubMed",
     "f": "PubMed", "g": "PubMed",
 }  # fmt: skip
 

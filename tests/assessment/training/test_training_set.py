@@ -157,6 +157,17 @@ def test_a_known_test_set_is_written_with_folds_only_or_if_it_is_allowed(tmp_pat
     assert "demo/Biology is a known test set" in (tmp_path / "train" / "README.md").read_text(encoding="utf-8")
 
 
+def test_a_part_of_a_known_test_set_is_refused_too_whatever_its_ids_and_its_name_are(tmp_path: Path) -> None:
+    demo = r2med.load("demo/Biology")
+    queries = {f"new {each.id}": each.text.upper() for each in demo.queries[:4]}
+    part = r2med.Dataset.of(queries, demo.corpus, {query: demo.qrels[query[4:]] for query in queries})
+    with error_states("demo/Biology", "allow_test_set"):
+        r2med.training_data(part, tmp_path / "train")
+    assert not (tmp_path / "train").exists()
+    allowed = r2med.training_data(part, tmp_path / "train", allow_test_set="demo/Biology")
+    assert allowed.sheet.allowed_test_set == "demo/Biology"
+
+
 def test_the_datasheet_compares_the_rows_with_every_known_test_set_at_hand(tmp_path: Path) -> None:
     demo = r2med.load("demo/Biology")
     taken = demo.queries[0].text

@@ -33,6 +33,7 @@ MIN_ANSWER_WORDS = 5
 """Number of words of an answer that is looked for. A shorter one, such as gout, is in any medical text."""
 TEXTS_PER_CHUNK = 32_768
 
+_COPY_KINDS: tuple[CopyKind, ...] = ("equal", "near")
 _WORD = re.compile(r"[^\W_]+")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,1000}>")
 
@@ -138,6 +139,17 @@ def shared_texts(
     return SharedTexts(tuple(best[number] for number in sorted(best)), read, unread)
 
 
+def linked_texts(known: Sequence[KnownText], dataset: Dataset) -> Iterator[tuple[KnownText, KnownText]]:
+    """Yield the pairs of known texts of one dataset of which one would be found in data that hold the other."""
+    chunk = [OtherText(str(number), each.text) for number, each in enumerate(known)]
+    texts = ListedTexts([each.text for each in known])
+    for copy in find_copies(texts, range(len(known)), kinds=_COPY_KINDS, form=_compared, words=SHINGLE_WORDS).found:
+        yield known[copy.original], known[copy.row]
+    if known:
+        for number, shared in _runs(known, _known_runs(known, {dataset.name: dataset.corpus}), chunk):
+            yield known[number], known[int(shared.place)]
+
+
 def _closeness(shared: SharedText) -> tuple[bool, bool, float]:
     return shared.kind == "equal", shared.kind == "near", shared.share
 
@@ -157,8 +169,7 @@ Found = tuple[int, SharedText]
 
 def _copies(known: Sequence[KnownText], chunk: Sequence[OtherText]) -> tuple[list[Found], int]:
     texts = ListedTexts([*(each.text for each in known), *(other.text for other in chunk)])
-    kinds: tuple[CopyKind, ...] = ("equal", "near")
-    copies = find_copies(texts, range(len(known)), kinds=kinds, form=_compared, words=SHINGLE_WORDS)
+    copies = find_copies(texts, range(len(known)), kinds=_COPY_KINDS, form=_compared, words=SHINGLE_WORDS)
     found = []
     for number, each in enumerate(known):
         for copy in copies.of(number):

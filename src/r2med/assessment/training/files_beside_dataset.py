@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from r2med.data.dataset import Dataset
 from r2med.data.problems import Problems
@@ -37,7 +38,19 @@ def _pages(row: Mapping[str, Any]) -> Iterator[str]:
     copies = row.get("copies")
     for page in (row.get("page"), *(copies if isinstance(copies, list) else ())):
         if page:
-            yield str(page)
+            yield page_name(str(page))
+
+
+def page_name(place: str) -> str:
+    """Return the name of a page. One page has many addresses: with www or not, with a section, with a last slash."""
+    _, is_address, rest = place.partition("://")
+    if not is_address:
+        return place
+    page, mark, section = unquote(rest).partition("#")
+    host, slash, path = page.partition("/")
+    host = host.lower().removeprefix("www.").replace(".m.", ".")
+    # Behind #/ is not a section but a page of its own.
+    return f"{host}{slash}{path}".rstrip("/") + (f"{mark}{section}" if section.startswith(("/", "!")) else "")
 
 
 def judged_candidates(dataset: Dataset) -> Iterator[JudgedCandidate]:

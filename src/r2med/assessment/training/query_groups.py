@@ -12,28 +12,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from r2med.assessment.audit.answer_leaks import is_open_answer
-from r2med.assessment.audit.copies import QUERY_SHINGLE_WORDS
+from r2med.assessment.audit.containment import KnownKind, known_texts, linked_texts
 from r2med.assessment.audit.query_metadata import query_metadata
-from r2med.assessment.training.files_beside_dataset import pages_of
+from r2med.assessment.training.files_beside_dataset import page_name, pages_of
 from r2med.data.dataset import Dataset, Query
 from r2med.data.fold_file import Folds, QueryFold, query_digest
-from r2med.data.text_copies import SHINGLE_WORDS, CopyKind, ListedTexts, find_copies
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.joined_groups import JoinedGroups
 from r2med.foundation.store.files import digest
-from r2med.foundation.text.synonyms import Synonyms, normal_term
+from r2med.foundation.text.synonyms import Synonyms, term_forms
 
 LARGEST_SHARE = 0.5
 """Share of the queries above which one group makes a split meaningless."""
 PLACE_FIELDS = ("page", "url", "source")
 """Fields of a query file that say from which page or row a query was made."""
-COPY_KINDS: tuple[CopyKind, ...] = ("equal", "near", "contained")
-"""Kinds of copies that put two texts into one group."""
-
 Node = tuple[str, Hashable]
 """A reason and what queries share by it, such as ("diagnosis", "gout")."""
 
 DIAGNOSIS, PAGE, DOCUMENT, QUESTION = "diagnosis", "source page", "relevant document", "question"
+TEXT_REASONS: Mapping[KnownKind, str] = {"question": QUESTION, "passage": DOCUMENT, "answer": DIAGNOSIS}
 
 
 @dataclass(frozen=True)
@@ -82,22 +79,20 @@ class QueryGroups:
 def query_groups(dataset: Dataset, synonyms: Synonyms | None = None) -> QueryGroups:
     """Return the groups of queries that a split must not separate. `synonyms` says which diagnoses are the same."""
     joined: JoinedGroups[Node] = JoinedGroups()
-    shared: Counter[tuple[str, Node]] = Counter()
-    nodes: dict[str, set[Node]] = defaultdict(set)
-    copies = _document_copies(dataset)
-    for query, node in _nodes(dataset, synonyms, copies):
-        joined.join(("query", query.id), node)
-        nodes[query.id].add(node)
-        shared[node[0], node] += 1
+    owners: dict[Node, set[str]] = defaultdict(set)
+    reasons: dict[str, set[tuple[str, Node]]] = defaultdict(set)
+    for query, reason, node in _nodes(dataset, synonyms):
+        joined.join(("query", query), node)
+        owners[node].add(query)
+        reasons[query].add((reason, node))
     linked = Counter(
-        reason for mine in nodes.values() for reason in {node[0] for node in mine if shared[node[0], node] > 1}
+        reason for mine in reasons.values() for reason in {why for why, node in mine if len(owners[node]) > 1}
     )
     groups: dict[Node, list[str]] = defaultdict(list)
     for query in dataset.queries:
         groups[joined.first(("query", query.id))].append(query.id)
     ordered = sorted(map(tuple, groups.values()), key=lambda group: (-len(group), group[0]))
-    reasons = (DIAGNOSIS, PAGE, DOCUMENT, QUESTION)
-    return QueryGroups(dataset, tuple(ordered), {reason: linked[reason] for reason in reasons})
+    return QueryGroups(dataset, tuple(ordered), {each: linked[each] for each in (DIAGNOSIS, PAGE, DOCUMENT, QUESTION)})
 
 
 def diagnoses_of(query: Query, synonyms: Synonyms | None) -> tuple[str, ...]:
@@ -105,7 +100,7 @@ def diagnoses_of(query: Query, synonyms: Synonyms | None) -> tuple[str, ...]:
     if not is_open_answer(query.answer):
         return ()
     meant = synonyms.meanings(query.answer) if synonyms else ()
-    return meant or tuple(filter(None, (normal_term(query.answer),)))
+    return meant or tuple(filter(None, dict.fromkeys(term_forms(query.answer))))
 
 
 def relevant_documents(dataset: Dataset) -> Mapping[str, Sequence[str]]:
@@ -113,45 +108,33 @@ def relevant_documents(dataset: Dataset) -> Mapping[str, Sequence[str]]:
     return {query: [name for name, grade in judged.items() if grade > 0] for query, judged in dataset.qrels.items()}
 
 
-def _nodes(dataset: Dataset, synonyms: Synonyms | None, copies: Mapping[str, str]) -> Iterator[tuple[Query, Node]]:
-    """Yield each query with everything that it may share with others."""
+def _nodes(dataset: Dataset, synonyms: Synonyms | None) -> Iterator[tuple[str, str, Node]]:
+    """Yield each query with everything that it may share with others, and the reason that this is called."""
     relevant, pages, places = relevant_documents(dataset), pages_of(dataset), query_metadata(dataset)
-    same_question = _question_copies(dataset)
     for query in dataset.queries:
         for diagnosis in diagnoses_of(query, synonyms):
-            yield query, (DIAGNOSIS, diagnosis)
+            yield query.id, DIAGNOSIS, (DIAGNOSIS, diagnosis)
         for field in PLACE_FIELDS:
             if (place := places.get(query.id, {}).get(field, "")) and (field != "source" or _is_place(place)):
-                yield query, (PAGE, place)
+                yield query.id, PAGE, (PAGE, page_name(place))
         for document in relevant.get(query.id, ()):
-            yield query, (DOCUMENT, copies.get(document, document))
+            yield query.id, DOCUMENT, (DOCUMENT, document)
             for page in pages.get(document, ()):
-                yield query, (PAGE, page)
-        yield query, (QUESTION, same_question.get(query.id, query.id))
+                yield query.id, PAGE, (PAGE, page)
+    yield from _text_nodes(dataset, {query.id for query in dataset.queries})
+
+
+def _text_nodes(dataset: Dataset, asked: set[str]) -> Iterator[tuple[str, str, Node]]:
+    """Yield each query with the groups of copies of its texts: of what an audit would find in the other's rows."""
+    known = known_texts(dataset)
+    joined: JoinedGroups[tuple[str, str]] = JoinedGroups()
+    for one, other in linked_texts(known, dataset):
+        joined.join((one.kind, one.id), (other.kind, other.id))
+    for each in known:
+        for query in asked.intersection(each.queries):
+            yield query, TEXT_REASONS[each.kind], ("text", joined.first((each.kind, each.id)))
 
 
 def _is_place(source: str) -> bool:
     """Return True for an address, or a file and line. A word such as PubMed is the source of many queries."""
     return "://" in source or source.rpartition(":")[2].isdigit()
-
-
-def _document_copies(dataset: Dataset) -> Mapping[str, str]:
-    """Return relevant document -> the name of its group of copies, for documents that have copies among them."""
-    names = sorted({document for documents in relevant_documents(dataset).values() for document in documents})
-    rows = dataset.corpus.rows(names).tolist()
-    known = [(name, row) for name, row in zip(names, rows, strict=True) if row >= 0]
-    texts = dataset.corpus.texts([row for _, row in known])
-    return _copy_groups([name for name, _ in known], texts)
-
-
-def _question_copies(dataset: Dataset) -> Mapping[str, str]:
-    asked = [query for query in dataset.queries if query.text.strip()]
-    return _copy_groups([query.id for query in asked], [query.text for query in asked], QUERY_SHINGLE_WORDS)
-
-
-def _copy_groups(names: Sequence[str], texts: Sequence[str], words: int = SHINGLE_WORDS) -> Mapping[str, str]:
-    """Return the name of each text -> one name that all copies of this text share."""
-    joined: JoinedGroups[str] = JoinedGroups()
-    for copy in find_copies(ListedTexts(texts), range(len(texts)), kinds=COPY_KINDS, words=words).found:
-        joined.join(names[copy.original], names[copy.row])
-    return {name: joined.first(name) for name in names}

@@ -34,6 +34,8 @@ from r2med.foundation.text.synonyms import Synonyms
 PROVENANCE_NAME, PAGE_NAME = "provenance.jsonl", "README.md"
 FILE_NAMES = {SHEET_NAME, PAGE_NAME, PROVENANCE_NAME, FOLDS_NAME, *(f"{form}.jsonl" for form in FORMATS)}
 """Names of all files that a training set may have, in its folder or in that of a fold."""
+REPEATED_SHARE = 0.5
+"""Share of the questions above which a dataset repeats a known test set."""
 FOLD_FOLDER = re.compile(r"fold-\d+")
 
 
@@ -75,7 +77,9 @@ class TrainingPlan:
         with.
         """
         _refuse_other_files(folder)
-        allowed = self._checked_test_set(store)
+        known = known_test_set(self.dataset.fingerprint, store)
+        if known:  # before anything that takes long
+            self._check_test_set(known)
         groups = query_groups(add_labels(self.dataset, self.overlays), self.synonyms)
         rows = training_rows(self.dataset, self.overlays, groups, self.synonyms, self.negatives)
         if not rows.queries:
@@ -84,6 +88,7 @@ class TrainingPlan:
             )
         folds = groups.folds(self.folds) if self.folds else None
         test = _TestSets.of(self.dataset, store, rows)
+        allowed = self._check_test_set(known or test.repeated(rows))
         with replaced(folder, SHEET_NAME, "a training set") as new:
             self._write_rows(new / PROVENANCE_NAME, map(_provenance, rows.pairs))
             if folds is None:
@@ -96,16 +101,18 @@ class TrainingPlan:
                 self._write_sheet(new, sheet, parts)
         return TrainingSet(folder, sheet, folds, parts)
 
-    def _checked_test_set(self, store: Store) -> str:
-        """Return the known test set that the user allowed. Raises UserError if the dataset is one that is not split."""
-        name = known_test_set(self.dataset.fingerprint, store)
+    def _check_test_set(self, name: str) -> str:
+        """Return the known test set that the user allowed. Raises UserError if `name` is one that is not split."""
         if self.allowed and self.allowed not in (name, self.dataset.name):
             raise UserError(
                 f"{self.dataset.name} is not the test set {self.allowed}: name {name or 'none, since it is not one'}"
             )
         if name and not self.folds and not self.allowed:
+            same = (
+                "is a known test set" if name == self.dataset.name else f"has the questions of {name}, a known test set"
+            )
             raise UserError(
-                f"{name} is a known test set, which says nothing about a model that has seen all of it: split it with ",
+                f"{self.dataset.name} {same}, which says nothing about a model that has seen all of it: split it with ",
                 Setting("training_data", folds=5),
                 ", or allow it with ",
                 Setting("training_data", allow_test_set=name),
@@ -243,6 +250,8 @@ class _TestSets:
     dataset: Dataset
     others: tuple[Dataset, ...]
     """Known test sets that share a text with the rows."""
+    shared: tuple[TrainingOverlap, ...]
+    """What these share."""
     clean: tuple[TrainingOverlap, ...]
     """Those that share nothing."""
     missing: tuple[str, ...]
@@ -256,7 +265,15 @@ class _TestSets:
         pairs = list(zip(at_hand, found, strict=True))
         missing = tuple(name for name, there in known.items() if not there and name != own)
         touched = tuple(each for each, overlap in pairs if overlap.touched)
-        return cls(dataset, touched, tuple(overlap for _, overlap in pairs if not overlap.touched), missing)
+        shared, clean = (tuple(each for each in found if bool(each.touched) is there) for there in (True, False))
+        return cls(dataset, touched, shared, clean, missing)
+
+    def repeated(self, rows: TrainingRows) -> str:
+        """Return the known test set that the rows repeat, with changes or in part; empty if there is none."""
+        for each in self.shared:
+            if each.questions > REPEATED_SHARE * len(rows.queries):
+                return each.dataset
+        return ""
 
     def overlaps(self, rows: TrainingRows, fold: int, held_out: frozenset[str]) -> list[TrainingOverlap]:
         """Return what rows share with the queries that a fold holds out (without folds: with all), and with others."""

@@ -88,8 +88,7 @@ class Synonyms:
 
     def concept(self, term: str) -> str | None:
         """Return the concept that a term names; None if the table does not have the term."""
-        forms = (normal_term(term), *_without_commas(term))
-        return next((self._concepts[form] for form in forms if form in self._concepts), None)
+        return next((self._concepts[form] for form in term_forms(term) if form in self._concepts), None)
 
     def meanings(self, term: str) -> tuple[str, ...]:
         """Return all concepts that have a term, the first one first; nothing if the table does not have the term."""
@@ -181,12 +180,19 @@ class _Names:
 
 def normal_term(term: str) -> str:
     """Return the normal form of a term: normal words, with single spaces. Two terms with one form are one term."""
+    if not term.isascii():  # nobody sees a soft hyphen or a space without width
+        term = "".join(sign for sign in term if unicodedata.category(sign) != "Cf")
     words = [normal_word(word) for word in _WORD.findall(term)]
     while words and not words[-1][-1].isalnum():
         words.pop()
     while words and not words[0][0].isalnum():
         words.pop(0)
     return " ".join(words)
+
+
+def term_forms(term: str) -> tuple[str, ...]:
+    """Return the normal form of a term, and those of "Infarction, Myocardial" in natural order."""
+    return normal_term(term), *_without_commas(term)
 
 
 @lru_cache(maxsize=1 << 16)
