@@ -81,10 +81,10 @@ def query_groups(dataset: Dataset, synonyms: Synonyms | None = None) -> QueryGro
     joined: JoinedGroups[Node] = JoinedGroups()
     owners: dict[Node, set[str]] = defaultdict(set)
     reasons: dict[str, set[tuple[str, Node]]] = defaultdict(set)
-    for query, reason, node in _nodes(dataset, synonyms):
-        joined.join(("query", query), node)
-        owners[node].add(query)
-        reasons[query].add((reason, node))
+    for name, reason, node in _nodes(dataset, synonyms):
+        joined.join(("query", name), node)
+        owners[node].add(name)
+        reasons[name].add((reason, node))
     linked = Counter(
         reason for mine in reasons.values() for reason in {why for why, node in mine if len(owners[node]) > 1}
     )
