@@ -350,7 +350,7 @@ def _check_records(pack: OpenPack) -> None:
     """Raise UserError if a record is damaged, does not have its own key, or names other files than its own."""
     hashes = {path.as_posix(): part.sha256 for part, path in pack.results()}
     keys: set[str] = set()
-    runs: list[tuple[str, str, int]] = []
+    runs: list[tuple[str, str, Mapping[str, Any]]] = []
     for part, path in pack.results():
         if part.kind != "records":
             continue
