@@ -22,6 +22,7 @@ def test_help_shows_all_commands_in_panels(r2med: Command) -> None:
             ["--dta", "--data?", "r2med run --help"],
         ),
         (["data", "chek"], ["chek", "check?", "r2med data --help"]),
+        (["import", "notes.csv"], ["import", "data import", "records import", "r2med --help"]),
         (["xyzzy"], ["xyzzy", "r2med --help"]),
         (["run", "bm25", "--llm"], ["'--llm'", "argument", "--help"]),
         (["verify"], ["'ENTRY'", "r2med verify --help"]),

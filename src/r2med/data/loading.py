@@ -167,7 +167,7 @@ def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels
     lost = len(set(qrels) - {query.id for query in queries})
     judged = sorted({document for grades in qrels.values() for document, grade in grades.items() if grade > 0})
     missing = _missing(judged, corpus, store) if judged else 0
-    parts = [f"{lost} queries"] * bool(lost) + [f"{missing} relevant documents"] * bool(missing)
+    parts = [counted(lost, "query", "queries")] * bool(lost) + [counted(missing, "relevant document")] * bool(missing)
     return [f"{name}: the qrels name {' and '.join(parts)} that do not exist; they score 0"] if parts else []
 
 
