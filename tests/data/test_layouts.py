@@ -329,7 +329,7 @@ def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(t
     folder = r2med_folder(tmp_path / "set", qrels=[{"q_id": "0", "p_id": "lost", "score": 1}])
     monkeypatch.setattr(loading, "LARGE_CORPUS", 1)
     notices = load(folder, store).notices
-    some_states(notices, "1 relevant documents", "not exist")
+    some_states(notices, "1 relevant document", "absent")
     monkeypatch.setattr(Corpus, "rows", None)  # would fail if it were called
     assert load(folder, store).notices == notices
 

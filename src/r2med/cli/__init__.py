@@ -130,7 +130,7 @@ def _usage_fault(error: Any, message: str) -> str:
         return _with_nearest(f"no option {option} for {path}", nearest(option, known), page)
     if wrong := re.match(r"No such command '(.*?)'", message):
         commands = getattr(context.command, "commands", {}) if context else {}
-        inside = [f"{group} {wrong[1]}" for group, each in commands.items() if wrong[1] in getattr(each, "commands", {})]
+        inside = [f"{name} {wrong[1]}" for name, each in commands.items() if wrong[1] in getattr(each, "commands", ())]
         guess = f"did you mean {' or '.join(inside)}?" if inside else nearest(wrong[1], list(commands))
         return _with_nearest(f"no command {wrong[1]} in {path}", guess, page)
     return f"{message.strip().rstrip('.')} ({path} --help shows how it is used)"

@@ -168,7 +168,8 @@ def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels
     judged = sorted({document for grades in qrels.values() for document, grade in grades.items() if grade > 0})
     missing = _missing(judged, corpus, store) if judged else 0
     parts = [counted(lost, "query", "queries")] * bool(lost) + [counted(missing, "relevant document")] * bool(missing)
-    return [f"{name}: the qrels name {' and '.join(parts)} that do not exist; they score 0"] if parts else []
+    words = " and ".join(parts)
+    return [f"{name}: the qrels name {words} absent from the dataset, which count as not found"] if parts else []
 
 
 def _missing(judged: list[str], corpus: Corpus, store: Store) -> int:
