@@ -45,17 +45,21 @@ class TrainingOverlap(SheetPart):
     """Number of queries that were compared."""
     touched: int = Field(0, ge=0)
     """Number of these queries whose question, answer or relevant document is in the training data."""
-    questions: int = 0
+    questions: int = Field(0, ge=0)
     """Number of questions that the training data hold."""
-    passages: int = 0
+    passages: int = Field(0, ge=0)
     """Number of relevant documents that the training data hold."""
-    answers: int = 0
+    answers: int = Field(0, ge=0)
     """Number of answers of five words or more that the training data hold."""
 
     @model_validator(mode="after")
     def _touches_what_was_compared(self) -> TrainingOverlap:
         if self.touched > self.queries:
             raise ValueError(f"{self.touched} touched queries are more than the {self.queries} that were compared")
+        if self.touched < (least := max(self.questions, self.answers, min(1, self.passages))):
+            raise ValueError(
+                f"{self.touched} touched queries are too few for the texts that it counts: at least {least}"
+            )
         return self
 
     @property
@@ -119,9 +123,9 @@ class TrainingSheet(SheetPart):
     """Number of folds. 0: the set was not split."""
     queries: int
     """Number of queries with rows."""
-    positives: int
+    positives: int = Field(ge=0)
     """Number of pairs of a query and a relevant document."""
-    negatives: int
+    negatives: int = Field(ge=0)
     """Number of pairs of a query and a document that was judged to be clearly irrelevant."""
     reasoned: int = 0
     """Number of queries with a reasoning text."""
@@ -184,9 +188,12 @@ class Lineage(SheetPart):
         return cls(name=sheet.dataset, digest=digest, datasheet=datasheet, fold=sheet.fold, overlaps=sheet.overlaps)
 
     def overlap_with(self, name: str, fingerprint: str, corpus_fingerprint: str) -> TrainingOverlap | None:
-        """Return the overlap with a dataset, or with the fold of it that was left out; None if it was not compared."""
+        """Return the overlap with a dataset, or with the fold of it that was left out; None if it was not compared.
+
+        If several are stated, the largest counts.
+        """
         found = [each for each in self.overlaps if each.is_of(name, fingerprint, corpus_fingerprint)]
-        return min(found, key=lambda each: each.fold != self.fold, default=None)
+        return min(found, key=lambda each: (each.fold != self.fold, -each.share), default=None)
 
 
 def lineage_of(folder: Path) -> Lineage | None:

@@ -13,6 +13,7 @@ import pytest
 
 import r2med
 from r2med import Record, submit, verify
+from r2med.data.training_sheet import Lineage, TrainingSheet
 from r2med.evaluation.records.collection import collect
 from r2med.foundation.store import Store, digest
 from r2med.publication.site.leaderboard import site_value
@@ -182,7 +183,9 @@ def test_a_fold_without_a_datasheet_states_nothing_and_the_others_state_theirs(m
     some_states(checked.unverified, "training data not stated")
 
 
-@pytest.mark.parametrize("counts", [{"queries": 0}, {"touched": -5}, {"touched": 30}], ids=str)
+@pytest.mark.parametrize(
+    "counts", [{"queries": 0}, {"touched": -5}, {"touched": 30}, {"touched": 0}, {"passages": -1}], ids=str
+)
 def test_a_datasheet_with_impossible_counts_is_refused(counts: dict[str, int], made: Made, tmp_path: Path) -> None:
     folder = shutil.copytree(made.root / "whole", tmp_path / "whole")
     sheet = json.loads((folder / "training.json").read_text())
@@ -190,6 +193,15 @@ def test_a_datasheet_with_impossible_counts_is_refused(counts: dict[str, int], m
     (folder / "training.json").write_text(json.dumps(sheet))
     with error_states("training.json", "overlaps"):
         r2med.System.parse(f"path:{folder}").check([r2med.load(str(made.data))])
+
+
+def test_of_two_overlaps_with_one_dataset_the_larger_counts(made: Made) -> None:
+    sheet = TrainingSheet.read(made.root / "whole" / "training.json")
+    [largest] = [each for each in sheet.overlaps if each.dataset == "mine"]
+    none = largest.model_copy(update={"touched": 0, "questions": 0, "passages": 0})
+    lineage = Lineage.of(sheet, "").model_copy(update={"overlaps": (none, *sheet.overlaps)})
+    data = r2med.load(str(made.data))
+    assert lineage.overlap_with("mine", data.fingerprint, data.corpus.fingerprint) == largest
 
 
 def test_verify_says_of_other_systems_that_their_training_data_are_not_stated(made: Made, tmp_path: Path) -> None:
