@@ -43,7 +43,8 @@ def test_records_of_folds_are_packed_and_compared_elsewhere(
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
     other = Setup(store=Store(tmp_path / "other"))
-    r2med.unpack(tmp_path / "folds.r2pack", out=elsewhere / "results", setup=other)
+    done = r2med.unpack(tmp_path / "folds.r2pack", out=elsewhere / "results", setup=other)
+    assert {"r2med run folds:models --data mine --repeats 2", "r2med run bm25 --data mine"} <= set(done.commands)
     compared = r2med.compare(results=elsewhere / "results")
     assert {standing.system: standing.runs for standing in compared.systems} == {"folds:models": 2, "bm25": 1}
     some_states(compared.notices, "folds:models", "trained on mine", "no overlap")

@@ -7,6 +7,7 @@ leaves a sound store, and the next one finishes the work.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -194,7 +195,14 @@ def pack_commands(pack: OpenPack, out: Path) -> Iterator[str]:
     """Yield the commands of the records of a pack. Those in its manifest are the words of a stranger."""
     with_texts = {part.key for part in pack.manifest.parts if part.path.startswith("generations/")}
     texts = str(out / "generations")
-    found = {record.key: command_of(record, "URL", texts * (record.key in with_texts)) for record, _ in pack.records()}
+    records = [record for record, _ in pack.records()]
+    runs = Counter((record.system, record.dataset.name) for record in records)
+    found = {
+        record.key: command_of(
+            record, "URL", texts * (record.key in with_texts), repeats=runs[record.system, record.dataset.name]
+        )
+        for record in records
+    }
     files = {path for _, path in pack.results()}
     for answers, path in pack.answer_records():
         nuggets = out / nuggets_path(path) if nuggets_path(path) in files else ""
