@@ -159,6 +159,7 @@ def test_a_document_type_in_a_workbook_is_refused(tmp_path: Path) -> None:
         ("a.csv", b"{\\rtf1 A cough.}", ["RTF", ".csv"]),
         ("a.csv", b"%PDF-1.7", ["PDF", ".csv"]),
         ("a.csv", b"\x1f\x8b\x08", ["gzip"]),
+        ("a.jsonl.gz", b"\x1f\x8b\x08", ["compressed", ".gz", "unpack"]),
         ("a.csv", b'[{"id": "a", "text": "A cough."}]', [".json", ".jsonl", ".csv"]),
         ("a.csv", b"PAR1", [".parquet", ".csv"]),
     ],

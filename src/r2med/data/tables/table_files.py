@@ -19,6 +19,8 @@ from r2med.foundation.text.unicode import is_unicode
 
 __all__ = ["READERS", "Cell", "Row", "SourceTable", "open_tables"]
 
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+"""Endings of compressed files, which are not read."""
 PARQUET_ROWS = 64
 """Rows of a Parquet file that are unpacked at a time. Repeated long texts are small only while packed."""
 
@@ -30,6 +32,8 @@ def open_tables(path: Path, reading: TableOptions = TableOptions()) -> list[Sour
         raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else missing}")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
+        if path.suffix.lower() in PACKED:
+            raise UserError(f"{path}: it is compressed ({path.suffix.lower()}): unpack it")
         raise UserError(f"{path}: tables are {', '.join(READERS)}: save it as one of them")
     check_content(path)
     tables = [table for table in reader(path, reading) if table.columns and table.sample]
