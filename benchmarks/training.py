@@ -255,7 +255,7 @@ class Bench:
             rows = []
             for query, document in batch:
                 others = [each for each in documents if each not in known[query]]
-                chosen = chance.choice(len(others), min(CROSS_NEGATIVES, len(others)), replace=False)
+                chosen = chance.choice(len(others), CROSS_NEGATIVES, replace=len(others) < CROSS_NEGATIVES)
                 rows += [(query, self.data.row[each]) for each in (document, *(others[number] for number in chosen))]
             with self.autocast():
                 logits = cross(**self._joined(rows)).logits[:, 0].float().reshape(len(batch), -1)
