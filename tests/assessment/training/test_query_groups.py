@@ -41,7 +41,13 @@ def test_queries_with_a_common_relevant_document_are_one_group_also_through_a_th
     qrels = {"a": {"1": 1}, "b": {"1": 1, "2": 1}, "c": {"2": 1}, "d": {"3": 1, "1": 0}}
     groups = query_groups(made(asked(*qrels), qrels))
     assert groups.groups == (("a", "b", "c"), ("d",))
-    assert groups.linked == {"diagnosis": 0, "source page": 0, "relevant document": 3, "question": 0}
+    assert groups.linked == {
+        "diagnosis": 0,
+        "source page": 0,
+        "relevant document": 3,
+        "question": 0,
+        "reasoning text": 0,
+    }
 
 
 def test_queries_whose_relevant_documents_are_near_copies_are_one_group() -> None:
@@ -106,6 +112,21 @@ SOURCES = {
     "a": "https://x.org/1", "b": "http://www.X.org/1/#top", "c": "cases.csv:4", "d": "cases.csv:4", "e": "PubMed",
     "f": "PubMed", "g": "PubMed",
 }  # fmt: skip
+
+
+def test_reasoning_is_kept_with_its_copies_and_with_the_texts_that_it_holds(tmp_path: Path) -> None:
+    documents, path, phrase = {name: text() for name in "123456"}, text(30), text(15)
+    reasoning = {"a": path, "b": f" {path.upper()}.", "c": text(5), "d": f"So {documents['3']}"}
+    reasoning |= {"e": f"{phrase} {text(30)}", "f": f"{phrase} {text(30)}"}
+    write_jsonl(
+        tmp_path / "own" / "query.jsonl", [{"id": n, "text": text(20), "reasoning": r} for n, r in reasoning.items()]
+    )
+    write_jsonl(tmp_path / "own" / "corpus.jsonl", [{"id": name, "text": each} for name, each in documents.items()])
+    qrels = [{"q_id": query, "p_id": each, "score": 1} for query, each in zip(reasoning, documents, strict=True)]
+    write_jsonl(tmp_path / "own" / "qrels.jsonl", qrels)
+    groups = query_groups(load(str(tmp_path / "own")))
+    assert set(groups.groups) == {("a", "b"), ("c", "d"), ("e",), ("f",)}
+    assert (groups.linked["reasoning text"], groups.linked["relevant document"]) == (3, 1)
 
 
 def many(groups: list[int]) -> Dataset:

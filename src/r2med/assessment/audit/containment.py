@@ -39,8 +39,8 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,1000}>")
 
 SharedKind = Literal["equal", "near", "run"]
 """The same words; at least 80 % of the pairs of words; 13 or more words in a row."""
-KnownKind = Literal["question", "passage", "answer"]
-"""What a text of a dataset is. A passage is a relevant document."""
+KnownKind = Literal["question", "passage", "answer", "reasoning"]
+"""What a text of a dataset is. A passage is a relevant document. Reasoning is training data only, never looked for."""
 
 
 class OtherText(NamedTuple):
@@ -139,15 +139,22 @@ def shared_texts(
     return SharedTexts(tuple(best[number] for number in sorted(best)), read, unread)
 
 
-def linked_texts(known: Sequence[KnownText], dataset: Dataset) -> Iterator[tuple[KnownText, KnownText]]:
-    """Yield the pairs of known texts of one dataset of which one would be found in data that hold the other."""
-    chunk = [OtherText(str(number), each.text) for number, each in enumerate(known)]
-    texts = ListedTexts([each.text for each in known])
-    for copy in find_copies(texts, range(len(known)), kinds=_COPY_KINDS, form=_compared, words=SHINGLE_WORDS).found:
-        yield known[copy.original], known[copy.row]
+def linked_texts(
+    known: Sequence[KnownText], dataset: Dataset, reasoning: Sequence[KnownText] = ()
+) -> Iterator[tuple[KnownText, KnownText]]:
+    """Yield the pairs of texts of one dataset of which one would be found in data that hold the other.
+
+    Reasoning is linked to known texts that it holds, and to its copies. A run of words that two of them share is no
+    link, because LLMs repeat their phrases.
+    """
+    all_texts = [*known, *reasoning]
+    texts = ListedTexts([each.text for each in all_texts])
+    for copy in find_copies(texts, range(len(all_texts)), kinds=_COPY_KINDS, form=_compared, words=SHINGLE_WORDS).found:
+        yield all_texts[copy.original], all_texts[copy.row]
     if known:
+        chunk = [OtherText(str(number), each.text) for number, each in enumerate(all_texts)]
         for number, shared in _runs(known, _known_runs(known, {dataset.name: dataset.corpus}), chunk):
-            yield known[number], known[int(shared.place)]
+            yield known[number], all_texts[int(shared.place)]
 
 
 def _closeness(shared: SharedText) -> tuple[bool, bool, float]:

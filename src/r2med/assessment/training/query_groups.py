@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from r2med.assessment.audit.answer_leaks import is_open_answer
-from r2med.assessment.audit.containment import KnownKind, known_texts, linked_texts
+from r2med.assessment.audit.containment import KnownKind, KnownText, known_texts, linked_texts
 from r2med.assessment.audit.query_metadata import query_metadata
 from r2med.assessment.training.files_beside_dataset import page_name, pages_of
 from r2med.data.dataset import Dataset, Query
@@ -29,8 +29,16 @@ PLACE_FIELDS = ("page", "url", "source")
 Node = tuple[str, Hashable]
 """A reason and what queries share by it, such as ("diagnosis", "gout")."""
 
-DIAGNOSIS, PAGE, DOCUMENT, QUESTION = "diagnosis", "source page", "relevant document", "question"
-TEXT_REASONS: Mapping[KnownKind, str] = {"question": QUESTION, "passage": DOCUMENT, "answer": DIAGNOSIS}
+REASONING = "reasoning"
+"""The field of a query file that holds the path of reasoning from the question to its answer."""
+
+DIAGNOSIS, PAGE, DOCUMENT, QUESTION, PATH = (
+    "diagnosis", "source page", "relevant document", "question", "reasoning text",
+)  # fmt: skip
+REASONS = (DIAGNOSIS, PAGE, DOCUMENT, QUESTION, PATH)
+TEXT_REASONS: Mapping[KnownKind, str] = {
+    "question": QUESTION, "passage": DOCUMENT, "answer": DIAGNOSIS, "reasoning": PATH,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ def query_groups(dataset: Dataset, synonyms: Synonyms | None = None) -> QueryGro
     for query in dataset.queries:
         groups[joined.first(("query", query.id))].append(query.id)
     ordered = sorted(map(tuple, groups.values()), key=lambda group: (-len(group), group[0]))
-    return QueryGroups(dataset, tuple(ordered), {each: linked[each] for each in (DIAGNOSIS, PAGE, DOCUMENT, QUESTION)})
+    return QueryGroups(dataset, tuple(ordered), {each: linked[each] for each in REASONS})
 
 
 def diagnoses_of(query: Query, synonyms: Synonyms | None) -> tuple[str, ...]:
@@ -121,16 +129,18 @@ def _nodes(dataset: Dataset, synonyms: Synonyms | None) -> Iterator[tuple[str, s
             yield query.id, DOCUMENT, (DOCUMENT, document)
             for page in pages.get(document, ()):
                 yield query.id, PAGE, (PAGE, page)
-    yield from _text_nodes(dataset, {query.id for query in dataset.queries})
+    reasoning = {query: text for query, fields in places.items() if (text := fields.get(REASONING, "").strip())}
+    yield from _text_nodes(dataset, {query.id for query in dataset.queries}, reasoning)
 
 
-def _text_nodes(dataset: Dataset, asked: set[str]) -> Iterator[tuple[str, str, Node]]:
+def _text_nodes(dataset: Dataset, asked: set[str], reasoning: Mapping[str, str]) -> Iterator[tuple[str, str, Node]]:
     """Yield each query with the groups of copies of its texts: of what an audit would find in the other's rows."""
     known = known_texts(dataset)
+    paths = [KnownText(dataset.name, "reasoning", query, (query,), text) for query, text in reasoning.items()]
     joined: JoinedGroups[tuple[str, str]] = JoinedGroups()
-    for one, other in linked_texts(known, dataset):
+    for one, other in linked_texts(known, dataset, paths):
         joined.join((one.kind, one.id), (other.kind, other.id))
-    for each in known:
+    for each in (*known, *paths):
         for query in asked.intersection(each.queries):
             yield query, TEXT_REASONS[each.kind], ("text", joined.first((each.kind, each.id)))
 

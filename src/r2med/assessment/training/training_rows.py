@@ -15,15 +15,13 @@ from typing import Literal
 from r2med.assessment.audit.answer_leaks import is_open_answer
 from r2med.assessment.audit.query_metadata import query_metadata
 from r2med.assessment.training.files_beside_dataset import judged_candidates, pages_of
-from r2med.assessment.training.query_groups import QueryGroups, diagnoses_of, relevant_documents
+from r2med.assessment.training.query_groups import REASONING, QueryGroups, diagnoses_of, relevant_documents
 from r2med.data.dataset import Dataset, Query
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.data.text_copies import CopyKind, find_copies
 from r2med.foundation.text.named import named_in
 from r2med.foundation.text.synonyms import Synonyms
 
-REASONING = "reasoning"
-"""The field of a query file that holds the path of reasoning from the question to its answer."""
 MIDDLE_GRADE = 1.0
 """Mean grade of judges from which an irrelevant passage is doubtful: "same field" on a scale from 0 to 3."""
 RELATED_COPIES: tuple[CopyKind, ...] = ("equal", "near", "contained", "half")
