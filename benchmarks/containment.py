@@ -2,6 +2,7 @@
 
     python benchmarks/containment.py                     # 10,000 texts of a dataset in 100,000 rows of about 100 words
     python benchmarks/containment.py --rows 1000000
+    python benchmarks/containment.py --altered           # passages of the demo with every 10th word changed, and so on
 
 A twentieth of the dataset's texts are planted into rows, in four ways: equal, in capitals and without punctuation, with
 every 20th word changed, and with 20 of their words inside another text. All other rows are other words, but a tenth of
@@ -12,6 +13,7 @@ text.
 from __future__ import annotations
 
 import argparse
+import random
 import resource
 import tempfile
 import time
@@ -20,9 +22,10 @@ from pathlib import Path
 
 from bm25 import make_texts
 
-from r2med import Dataset
-from r2med.assessment.audit.containment import known_texts, shared_texts
+from r2med import Dataset, load
+from r2med.assessment.audit.containment import OtherText, known_texts, shared_texts
 from r2med.assessment.audit.text_columns import texts_of
+from r2med.data.dataset_cards import demo_cards
 from r2med.foundation.store.files import json_line
 
 WORDS, RUN, SHORT = 100, 20, 12
@@ -56,11 +59,33 @@ def rows(texts: list[str], count: int) -> Iterator[dict[str, object]]:
         yield {"id": number, "anchor": other[:60], "positive": text}
 
 
+def altered() -> None:
+    """Print how many of 200 passages of the demo are found if every n-th word is changed."""
+    corpora = (dict(load(name).corpus).values() for name in demo_cards())
+    texts = sorted({text for corpus in corpora for text in corpus if len(text.split()) >= WORDS // 2})
+    texts = random.Random(0).sample(texts, 200)
+    corpus = {str(number): text for number, text in enumerate(texts)}
+    dataset = Dataset.of({"q": "what is it"}, corpus, {"q": dict.fromkeys(corpus, 1)})
+    for every in (20, 14, 12, 10, 8, 5):
+        others = (
+            " ".join("altered" if number % every == every - 1 else word for number, word in enumerate(text.split()))
+            for text in texts
+        )
+        found = shared_texts(known_texts(dataset), [OtherText("", other) for other in others], [dataset]).found
+        print(
+            f"one word of {every} changed: {sum(each.known.kind == 'passage' for each in found)} of {len(texts)} found"
+        )
+
+
 def main() -> None:
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--texts", type=int, default=10_000)
     words.add_argument("--rows", type=int, default=100_000)
+    words.add_argument("--altered", action="store_true", help="print what is missed in altered passages of the demo")
     given = words.parse_args()
+    if given.altered:
+        altered()
+        return
     texts = list(make_texts(given.texts, WORDS, 1))
     corpus = {str(number): text for number, text in enumerate(texts)}
     dataset = Dataset.of({"q": "what is it"}, corpus, {"q": dict.fromkeys(corpus, 1)})
