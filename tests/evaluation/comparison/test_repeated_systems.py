@@ -100,7 +100,8 @@ def test_tables_and_latex_mark_one_run(compared: Comparison) -> None:
     assert table.heads[-1] == "Runs"
     assert [row[-1] for row in table.rows] == ["5 runs", "2 runs", "one run", "deterministic"]
     assert "one run" in table_latex(table)
-    assert "not known" in table_latex(pair_table(compared))
+    pairs = table_latex(pair_table(compared))
+    assert "not known" in pairs and TWICE in pairs and "2 runs of a system" in pairs
 
 
 def test_json_has_runs_and_both_parts(compared: Comparison) -> None:

@@ -8,7 +8,7 @@ from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import Comparison
 from r2med.evaluation.comparison.gaps import Gap, Pair
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
-from r2med.evaluation.comparison.verdicts import detectable
+from r2med.evaluation.comparison.verdicts import detectable, too_few_runs
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS
 from r2med.foundation.pages.cells import Column, Marked, Value
 from r2med.foundation.pages.estimate import Estimate
@@ -39,12 +39,8 @@ def pair_table(compared: Comparison) -> Table:
     counts += [Column(head, "score", missing="") for head in ("± queries", "± runs")]
     counts += [Column(f"turns, {which} queries", "share", 0, missing="") for which in ("same", "new")]
     columns = (Column("A"), Column("B"), Column("on"), *gap_columns("A − B", "p adjusted"), *counts)
-    return Table(
-        columns,
-        rows,
-        note=f"{compared.heading}: {method}. Labels: {compared.labels}. {detectable(compared)}",
-        name="pairs",
-    )
+    note = f"{compared.heading}: {method}. Labels: {compared.labels}. {detectable(compared)} {too_few_runs(compared)}"
+    return Table(columns, rows, note=note.rstrip(), name="pairs")
 
 
 def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
