@@ -11,6 +11,7 @@ from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, P
 from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
 from r2med.evaluation.comparison.gaps import Gap
 from r2med.evaluation.records.query_costs import QueryCost, query_cost
+from r2med.foundation.core.cost import Cost
 from support.facts import each_states, error_states, some_states
 from support.records import record, records, write_records
 
@@ -76,9 +77,27 @@ def test_compare_tests_the_records_and_takes_their_prices(tmp_path: Path) -> Non
     assert choice.gain is not None and choice.gain.significant and choice.gain.difference > 20
 
 
+def test_the_price_of_a_system_is_the_mean_of_its_repeats(tmp_path: Path) -> None:
+    made = [record("a(x)", "Biology", [0.5] * 30, seconds=each, repeat=n) for n, each in enumerate((1.0, 2.0, 6.0))]
+    folder = write_records([*made, *records({"b": 0.1}, {"Biology": 30})], tmp_path)
+    wanted = ComparedWith(at=CostLimit.parse("p95=10"), resamples=99)
+    choice = compared_records([], folder, [], [], wanted, 0.1).comparison.choice
+    assert choice is not None and choice.best is not None and choice.best.price == pytest.approx(3.0)
+
+
+def test_one_token_is_in_the_singular() -> None:
+    limit = CostLimit.parse("tokens=1")
+    assert (limit.shown(1), limit.shown(2)) == ("1 token per query", "2 tokens per query")
+
+
 def test_the_cost_of_a_query_is_that_of_all_stages_and_unknown_if_a_record_knows_none() -> None:
     one, other = record("a", "Biology", [0.5] * 10, seconds=2.0), record("a", "PMC-Clinical", [0.5] * 30, seconds=1.0)
     cost = query_cost([one, other])
     assert (cost.dollars, cost.tokens, cost.seconds, cost.p95) == pytest.approx((0.3 / 40, 0, 1.25, 2.0))
+    again = [record("a", "Biology", [0.5] * 10, seconds=each, repeat=n) for n, each in enumerate((2.0, 3.0, 4.0))]
+    mean = query_cost([*again, other])
+    assert (mean.dollars, mean.seconds, mean.p95) == pytest.approx((0.4 / 40, 1.5, 3.0)), "of the repeats"
+    unpriced = again[2].stages[0].model_copy(update={"cost": Cost(unpriced=1)})
+    assert query_cost([*again[:2], again[2].model_copy(update={"stages": (unpriced,)})]).dollars is None
     lost = one.model_copy(update={"settings": {"expand": {"stage": "hyde", "source": "recorded"}}})
     assert query_cost([lost, other]) == query_cost([]) == QueryCost()

@@ -10,6 +10,7 @@ import pytest
 from r2med.evaluation.comparison.answer_worth import worth
 from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.evaluation.records.answer_record import answer_key
+from r2med.foundation.core.cost import Cost
 from r2med.publication.site.answer_rows import answers_value
 from r2med.publication.site.board_answers import read_board_answers
 from r2med.publication.site.leaderboard import site_value
@@ -38,6 +39,15 @@ def test_rows_have_means_runs_and_both_parts_of_their_intervals() -> None:
     assert average["value"] == pytest.approx(sum(means) / 4, abs=1e-6)
     half = (average["high"] - average["low"]) / 2
     assert often["queries"] ** 2 + often["runs"] ** 2 == pytest.approx(half**2, rel=1e-3)
+
+
+def test_costs_failures_and_the_number_of_records_are_those_of_all_runs() -> None:
+    made = [record("a(x)", "ward", [0.5] * 10, seconds=each, repeat=n) for n, each in enumerate((1.0, 2.0, 6.0))]
+    failed = made[2].stages[0].model_copy(update={"failures": 1, "cost": made[2].stages[0].cost + Cost(calls=100)})
+    value = site_value(collection([*made[:2], made[2].model_copy(update={"stages": (failed,)})]))
+    [row] = value["systems"]
+    assert row["cost"]["p95"] == row["cost"]["seconds"] == pytest.approx(3.0), "the mean of the runs"
+    assert row["failures"] == 1 and "3 records" in value["foot"]
 
 
 def test_published_rows_do_not_state_their_runs() -> None:

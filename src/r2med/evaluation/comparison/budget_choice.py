@@ -43,7 +43,8 @@ class CostLimit:
             case "dollars":
                 return f"${shown_dollars(amount)} per query"
             case "tokens":
-                return f"{amount:,.0f} tokens per query"
+                shown = f"{amount:,.0f}"
+                return f"{shown} {'token' if shown == '1' else 'tokens'} per query"
             case "p95":
                 return f"p95 {amount:.2g} s"
             case other:

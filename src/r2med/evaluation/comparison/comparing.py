@@ -140,8 +140,9 @@ def _prices(collection: RecordCollection, compared: Comparison, limit: CostLimit
 
 
 def compared_runs(collection: RecordCollection, compared: Comparison, system: str) -> list[Record]:
-    """Return the records of a system on the datasets of a comparison."""
-    return [record for name, record in collection.records(system).items() if name in compared.queries]
+    """Return the records of all repeats of a system on the datasets of a comparison."""
+    names = [name for name in collection.records(system) if name in compared.queries]
+    return [kept.record for name in names for kept in collection.repeats(system, name)]
 
 
 def _of_lock(

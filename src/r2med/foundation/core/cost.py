@@ -42,9 +42,13 @@ class Cost:
         return self  # so that sum() works, which begins with 0
 
     def times(self, factor: float) -> Cost:
-        """Return the cost of more or less of the same work, without latencies. Counts are rounded."""
+        """Return the cost of more or less of the same work, without latencies. Counts are rounded.
+
+        If calls have no known price, at least one of them is left, so that the cost stays unknown.
+        """
         scaled = {name: getattr(self, name) * factor for name in _NAMES if name != "latencies"}
-        return Cost(**{name: round(value) if name not in _FRACTIONS else value for name, value in scaled.items()})
+        counts = {name: round(value) if name not in _FRACTIONS else value for name, value in scaled.items()}
+        return Cost(**counts | ({"unpriced": max(1, counts["unpriced"])} if self.unpriced and factor else {}))
 
     @property
     def llm_tokens(self) -> int:

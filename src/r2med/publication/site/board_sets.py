@@ -93,8 +93,14 @@ def verified(collection: RecordCollection) -> RecordCollection:
 
 
 def runs_of(collection: RecordCollection, system: str) -> Iterator[Record]:
-    """Yield the records of a system. A ranking that was scored again with an overlay counts once."""
+    """Yield one record of a system on each dataset. A ranking that was scored again with an overlay counts once."""
     records = collection.records(system)
     for name, record in records.items():
         if (base := published_name(record.dataset)) == name or base not in records:
             yield record
+
+
+def repeats_of(collection: RecordCollection, system: str) -> Iterator[Record]:
+    """Yield the records of `runs_of`, each with those of later repeats."""
+    for record in runs_of(collection, system):
+        yield from (kept.record for kept in collection.repeats(system, record.dataset.name))

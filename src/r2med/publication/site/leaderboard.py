@@ -34,7 +34,7 @@ from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.publication.leaderboard.stated_settings import unknown_system
 from r2med.publication.site.answer_labels import answer_labels
 from r2med.publication.site.board_labels import BoardEstimates
-from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, runs_of, verified
+from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, repeats_of, runs_of, verified
 from r2med.publication.site.system_facts import SYSTEM_KINDS, judged_by_kin, parts_of_published, parts_of_record
 from r2med.systems.system.families import families, family_label
 
@@ -162,7 +162,7 @@ def _systems(
         for each, of in zip(sets, sound, strict=True)
     ]
     mimics = [mimic_rates(each) for each in parts]
-    costs = {system: query_cost(list(runs_of(collection, system))) for system in collection.systems}
+    costs = {system: query_cost(list(repeats_of(collection, system))) for system in collection.systems}
     lines = [
         _near_lines(of, standing, costs) if of.cells and not each.missing else {}
         for each, of, standing in zip(sets, sound, standings, strict=True)
@@ -196,7 +196,7 @@ def _systems(
             "near": [
                 {name: number_of[near[system]] for name, near in each.items() if system in near} for each in lines
             ],
-            "failures": sum(record.failures + record.unordered for record in records),
+            "failures": sum(record.failures + record.unordered for record in repeats_of(collection, system)),
             "approximate": approximate_searches(records),
             "lock": "" if _unverified(kept) else _lock(records),
             "unpacked": any(record.unpacked for record in records),
@@ -304,7 +304,7 @@ def _near_lines(
 
 
 def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
-    runs = [record for system in collection.systems for record in runs_of(collection, system)]
+    runs = [record for system in collection.systems for record in repeats_of(collection, system)]
     newest = max((record.created[:10] for record in runs), default="")
     records = f"{counted(len(runs), 'record')}, the newest of {newest}" if newest else "no records"
     foot = f"r2med {__version__} · {records} · {len(published())} published rows"
