@@ -243,8 +243,11 @@ def lines() -> Iterator[Line]:
                     f"sign flips against {partner}, {form}, {name}",
                     lambda p=pairs: [false_flips(*each) for each in p],
                 )
-        alike = [(each, each) for each in several]
-        yield f"test, three datasets, {form}, {name}", lambda p=alike: [false_positives(*each) for each in p]
+        for number, (partner, _) in enumerate(partners(several[0])):
+            pairs = [(each, list(partners(each))[number][1]) for each in several if shift or number != 2]
+            if pairs:
+                line = f"test, three datasets, against {partner}, {form}, {name}"
+                yield line, lambda p=pairs: [false_positives(*each) for each in p]
     large = [each for each in grid("normal", SHIFTS["large shift"]) if each.repeats == FEWEST_RUNS]
     yield "percentile bootstrap (not used), normal, large shift", lambda: [percentile_bootstrap(each) for each in large]
 

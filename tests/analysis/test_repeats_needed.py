@@ -8,8 +8,8 @@ import pytest
 from r2med.analysis.repeats_needed import REPEATS, repeats_table
 from r2med.evaluation.comparison.standings import points, single_runs
 from r2med.evaluation.measure.repeat_plan import RepeatPlan
-from r2med.evaluation.measure.run_variance import run_spread
-from r2med.evaluation.measure.significance import SystemPairs, paired_t
+from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
+from r2med.evaluation.measure.significance import ALPHA, SystemPairs, paired_t
 from support.records import collection, repeated
 
 DATASETS = {"Biology": 40, "PMC-Clinical": 30}
@@ -40,6 +40,24 @@ def test_with_these_runs_and_queries_the_gap_is_that_of_the_comparison() -> None
     plan = RepeatPlan.of(points(read), PAIRS, spread)
     assert plan is not None
     assert plan.gap(5) == pytest.approx(float(paired_t(points(read), PAIRS, spread).detectable[0]), rel=0.03)
+
+
+@pytest.mark.parametrize("repeats", [5, 10])
+def test_the_number_of_queries_detects_the_gap_in_four_of_five_simulated_comparisons(repeats: int) -> None:
+    gap, by_queries, shift, noise, samples = 2.0, 54.0, 0.79, 20.0, 1000
+    one = np.ones((2, 1))
+    plan = RepeatPlan(64, np.array([by_queries / 64]), np.array([63.0]), shift * one, noise / 64 * one)
+    queries = plan.needed(gap, repeats)
+    assert queries is not None and queries > 64
+    random = np.random.default_rng(repeats)
+    effects = gap + np.sqrt(by_queries) * random.normal(size=(samples, 1, queries))
+    shifts = np.sqrt(shift) * random.normal(size=(2, samples, repeats, 1))
+    first, second = shifts + np.sqrt(noise) * random.normal(size=(2, samples, repeats, queries))
+    tables = np.concatenate([first + effects, second])
+    spread = run_spread(SingleRuns({"d": [*tables]}, [True] * 2 * samples))
+    pairs = SystemPairs(np.arange(samples), samples + np.arange(samples))
+    found = paired_t({"d": tables.mean(axis=1)}, pairs, spread).p <= ALPHA
+    assert 0.76 <= np.mean(found) <= 0.84
 
 
 def test_a_large_shift_is_not_outweighed_by_queries() -> None:
