@@ -78,6 +78,8 @@ def test_the_funnel_fits_the_screen_and_can_be_read(open_page: Open, viewport: d
     rows = page.locator("table.funnel tbody tr").all_inner_texts()
     assert len(rows) == 6 and "33" in rows[0] and "−7" in rows[1]
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    whole = "element => element.scrollWidth <= element.parentElement.clientWidth"
+    assert page.locator("table.funnel").evaluate(whole), "no column is cut off"
     assert {pair: ratio for pair, ratio in dict(page.evaluate(CONTRAST.read_text())).items() if ratio < 4.5} == {}
 
 
@@ -103,6 +105,11 @@ def test_the_story_of_a_question_opens_and_moves_by_keys_and_marks_relevant_docu
     assert "finder evidence" in page.evaluate("document.activeElement.innerText")
     assert told.locator(".chip.gold").count() >= 3
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_page_says_why_fewer_failures_are_counted_than_conversations_ended_early(open_page: Open) -> None:
+    failed = open_page(f"#/system?{urlencode({'name': AGENT})}").locator("section", has_text="ended early").inner_text()
+    assert "no_marker\n4" in failed and "nothing was left: 1." in failed
 
 
 def test_the_page_of_the_system_leads_to_its_funnel(open_page: Open) -> None:

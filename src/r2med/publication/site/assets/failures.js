@@ -24,11 +24,20 @@ pages.failures = (() => {
       }),
     );
 
+  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+  /* Return in how many cases nothing was left to use; null if the failures are just these. */
+  function without(records) {
+    const left = sum(stagesOf(records).map(({ failures }) => failures));
+    return left < sum(Object.values(failureKinds(records))) ? left : null;
+  }
+
   /* Return one line about the failures. */
-  const inWords = (system) =>
-    Object.entries(failureKinds(system.records))
-      .map(([kind, times]) => `${kind} ${times}`)
-      .join(", ") || "none";
+  function inWords({ records }) {
+    const kinds = Object.entries(failureKinds(records)).map(([kind, times]) => `${kind} ${times}`);
+    const left = without(records);
+    return `${kinds.join(", ") || "none"}${left === null ? "" : ` (${count(left)} without a result)`}`;
+  }
 
   const countFacts = (counts) =>
     parts.facts(Object.entries(counts).map(([kind, times]) => ({ name: kind, value: count(times) })));
@@ -69,10 +78,18 @@ pages.failures = (() => {
   /* Return the whole section as nodes. */
   function list(records, system, site) {
     const kinds = failureKinds(records);
+    const left = without(records);
     const repairs = summed(stagesOf(records).map((stage) => stage.repairs));
     const has = (counts) => Object.keys(counts).length > 0;
     return [
       has(kinds) ? countFacts(kinds) : h("p", null, "There were no failures."),
+      left === null
+        ? null
+        : h(
+            "p",
+            { class: "note" },
+            `These are all LLM calls that failed and all conversations that ended early. If something was left, such as the documents found so far, it was used. The number above counts only the cases in which nothing was left: ${count(left)}.`,
+          ),
       failedQueries(records, system, site),
       has(repairs) ? [h("h3", null, "Answers that were repaired"), countFacts(repairs)] : null,
     ];

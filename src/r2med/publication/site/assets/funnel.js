@@ -116,9 +116,9 @@
           cell: (step) =>
             pages.chart.bar(h("td", { class: "num" }, documents(step.documents)), step.documents, funnel.relevant),
         },
-        { title: "Lost here", num: true, cell: ({ lost }) => (lost > 0 ? `−${documents(lost)}` : "–") },
+        { title: "Lost", num: true, cell: ({ lost }) => (lost > 0 ? `−${documents(lost)}` : "–") },
         {
-          title: "Recall per question",
+          title: "Recall",
           cell: ({ recall }) => (recall ? pages.chart.interval(share(recall), [0, 1], wide) : ""),
         },
         { title: "", num: true, cell: ({ recall }) => percent(recall?.value) },
