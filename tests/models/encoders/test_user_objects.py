@@ -73,6 +73,23 @@ def test_a_module_that_ends_the_process_is_one_line(module, tmp_path):
         UserObjects.of(Runtime()).get(f"{module}_script:Model")
 
 
+def test_a_syntax_error_is_placed_in_the_file_of_the_user(module, tmp_path):
+    (tmp_path / f"{module}_broken.py").write_text("import sys\n\ndef embed(texts:\n    return texts\n")
+    with pytest.raises(UserError, match=r"failed at objects_of_a_user_broken.py:3: SyntaxError: '\(' was never closed$"):
+        UserObjects.of(Runtime()).get(f"{module}_broken:embed")
+
+
+def test_a_model_that_ends_the_process_is_one_line(module, tmp_path):
+    (tmp_path / f"{module}_ends.py").write_text(
+        "class Made:\n    def __init__(self):\n        raise SystemExit(3)\n\n"
+        "def embed(texts):\n    raise SystemExit(3)\n\nembed.revision = '1'\n"
+    )
+    results = run([f"py:{module}_ends:Made", f"py:{module}_ends:embed"], data="demo/Biology", out=None)
+    made, embed = results.errors
+    states(made, f"{module}_ends.py:3: SystemExit: 3")
+    states(embed, f"{module}_ends.py:6: SystemExit: 3")
+
+
 def test_a_function_is_a_model_by_its_own_name(tmp_path):
     with Runtime() as runtime:
         objects = UserObjects.of(runtime)

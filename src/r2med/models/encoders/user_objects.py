@@ -253,7 +253,7 @@ def in_one_line(where: str) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # user code may call sys.exit
         raise _failed(where, error) from error
 
 
@@ -308,8 +308,11 @@ def _is_same(model: object, other: object) -> bool:
 
 def _failed(where: str, error: BaseException) -> UserError:
     frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
-    at = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return UserError(f"{where} failed{at}: {type(error).__name__}: {error}")
+    file, line, reason = (frames[-1].filename, frames[-1].lineno, str(error)) if frames else ("", 0, str(error))
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:  # the frames are those of Python's import
+        file, line, reason = error.filename, error.lineno, error.msg
+    at = f" at {Path(file).name}:{line}" if file and not file.startswith("<frozen") else ""
+    return UserError(f"{where} failed{at}: {type(error).__name__}: {reason}")
 
 
 @contextmanager
