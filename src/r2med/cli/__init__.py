@@ -12,8 +12,6 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from r2med.foundation.text.terminal_text import printable, write_any_text
-
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -49,6 +47,8 @@ def main() -> NoReturn:
     try:
         _stop_at_once_on_signals()
         _open_closed_streams()
+        from r2med.foundation.text.terminal_text import write_any_text
+
         write_any_text()
         from r2med.cli.app import command
 
@@ -160,6 +160,8 @@ def _disk_fault(error: BaseException) -> str | None:
 
 
 def _stop(message: str, code: int = USER_FAULT) -> NoReturn:
+    from r2med.foundation.text.terminal_text import printable
+
     print(f"r2med: {printable(message)}", file=sys.stderr)
     sys.exit(code)
 
@@ -206,6 +208,7 @@ def _log_to_stderr() -> None:
             from r2med.foundation.core.errors import UserError
             from r2med.foundation.core.notices import Notice, Setting
             from r2med.foundation.runtime.typed_notices import as_typed
+            from r2med.foundation.text.terminal_text import printable
 
             carriers = Notice, Setting, UserError
             given = record.args if isinstance(record.args, tuple) else ()

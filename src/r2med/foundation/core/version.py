@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import platform
 from collections.abc import Iterable
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 __version__ = "1.0.0"
@@ -39,6 +37,9 @@ def code_files_digest(files: Iterable[tuple[str, Path]]) -> str:
 @cache
 def installed_versions() -> dict[str, str]:
     """Return the versions of this package, of Python, and of every installed package that can affect a score."""
+    import platform  # not at the top: every command begins with this module
+    from importlib import metadata
+
     versions = {"r2med": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
