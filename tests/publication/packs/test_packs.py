@@ -30,6 +30,7 @@ from support.faults import signal_at
 from support.fork_server import Command
 from support.loopback import listening
 from support.packs import SYSTEMS, Person, tree, unmarked, unzipped
+from support.searching_agents import scripted_runtime, village
 
 
 @pytest.fixture
@@ -335,3 +336,18 @@ def test_a_part_of_a_fusion_that_was_timed_later_has_its_latencies_in_a_pack(tmp
     r2med.unpack(tmp_path / "a.r2pack", tmp_path / "unpacked", data=tmp_path / "mini", store=second)
     [again] = r2med.run("bm25", data, out=None, store=second).records
     assert again.stages[0].latency_p95 == made.stages[0].latency_p95 > 0
+
+
+@pytest.mark.parametrize("holds", [None, ["runs", "answers", "rerankings", "corpus"]])
+def test_an_agent_that_answers_is_unpacked_with_and_without_its_conversations(tmp_path: Path, holds: Any) -> None:
+    data, out, file = village(tmp_path / "set", ["finder"]), tmp_path / "out", tmp_path / "run.r2pack"
+    with scripted_runtime(tmp_path / "mine") as mine:
+        r2med.answer("agent(script, calls=tags)", data=data, conditions="searched", out=out, setup=mine)
+        r2med.pack(out, file, holds, data=[str(data)], corpus_licence="CC0-1.0", setup=mine)
+    other = Store(tmp_path / "other")
+    r2med.load(data, other)  # so that scores are computed again
+    unpacked = r2med.unpack(file, tmp_path / "unpacked", data=tmp_path / "data", store=other)
+    assert unpacked.unscored == ()
+    assert len(list((tmp_path / "unpacked").rglob("*.traces.json"))) == (holds is not None)
+    for made in out.rglob("*.answers.json*"):
+        assert (tmp_path / "unpacked" / made.relative_to(out)).read_bytes() == made.read_bytes()

@@ -58,7 +58,7 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             if file is None or dataset is None:
                 continue
             nuggets = pack.copied(nuggets_path(path), Path(folder))
-            told = file.with_name(answers.conversations.file) if answers.conversations else None
+            told = pack.beside(path, answers.conversations, Path(folder))
             given = answers.given(file.parent)
             if fault := next(answer_record_faults(answers, given, dataset, None, nuggets, told), ""):
                 raise UserError(f"{path}: {fault}")
