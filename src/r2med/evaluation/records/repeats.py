@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from r2med.foundation.runtime.setup import MOST_REPEATS
-
 REPEAT = "repeat"
 """The setting with the number of a repeat. It is left out in repeat 0, so that a single run keeps its key."""
 
@@ -26,6 +24,8 @@ def repeat_setting(repeat: int) -> dict[str, int]:
 
 def with_valid_repeat(settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings unchanged. Raises ValueError if the number of their repeat is not one that a run can have."""
+    from r2med.foundation.runtime.setup import MOST_REPEATS  # not at the top: reading a record loads few modules
+
     repeat = settings.get(REPEAT, 1)
     if type(repeat) is not int or not 1 <= repeat < MOST_REPEATS:
         most = MOST_REPEATS - 1
