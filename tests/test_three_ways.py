@@ -45,6 +45,6 @@ def test_every_command_of_a_way_runs_in_its_order(page: str, tmp_path: Path, r2m
                 assert client.get("/").status_code == 200
                 assert server.stop()[0] == 0
             continue
-        only = ["--model", "nonesuch"] if verb == "advise" else []  # a real one takes minutes on a busy machine
+        only = ["--model", "path:nonesuch"] if verb == "advise" else []  # a real one takes minutes on a busy machine
         ended = r2med(verb, *words, *only, **settings)
         assert ended.returncode == 0, f"{line}\n{ended.stderr}"

@@ -14,7 +14,7 @@ from r2med.models.llm.journal import answers_by_model
 from support import chat_server as api
 from support.faults import tell_process
 from support.fork_server import ForkServer
-from support.keys import KEY
+from support.killed_runs import KilledRuns
 from support.processes import wait_for
 
 SYSTEMS = ("bm25 → reasonrank-7b@25", "bm25 → rank-r1-7b@25", "bm25 → grouprank-7b@25", "bm25 → rank1-7b@4")
@@ -23,12 +23,12 @@ SYSTEMS = ("bm25 → reasonrank-7b@25", "bm25 → rank-r1-7b@25", "bm25 → grou
 class Run:
     """A run of all systems in a folder of its own, with a server as their LLM."""
 
-    def __init__(self, fork_server: ForkServer, folder: Path, address: str) -> None:
+    def __init__(self, fork_server: ForkServer, folder: Path, address: str, key: str) -> None:
         folder.mkdir(exist_ok=True)
         self._folder = folder
         words = ("run", *SYSTEMS, "--data", "demo/Biology", "--base-url", address, "--concurrency", "4")
         told = tell_process(folder / "process")
-        self._running = fork_server.start(*words, cwd=folder, fault=told, OPENAI_API_KEY=KEY, R2MED_HOME=folder)
+        self._running = fork_server.start(*words, cwd=folder, fault=told, OPENAI_API_KEY=key, R2MED_HOME=folder)
 
     def kill(self) -> None:
         os.kill(int((self._folder / "process").read_text()), signal.SIGKILL)
@@ -68,13 +68,13 @@ def answer_of_the_model(exchange: api.Exchange) -> api.Step:
 def test_killed_and_resumed_nothing_is_asked_twice_and_the_scores_are_the_same(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    allowed = 0
+    runs = KilledRuns()
     answered = 0
     due = 0  # answers that are on their way or have come
 
     async def step(exchange: api.Exchange) -> None:
         nonlocal answered, due
-        if answered >= allowed:
+        if runs.hangs(exchange, answered):
             await api.hang(exchange)
             return
         answered += 1
@@ -84,20 +84,18 @@ def test_killed_and_resumed_nothing_is_asked_twice_and_the_scores_are_the_same(
     def stalled() -> bool:
         """Return True if the server hangs, and all that it answered is in the journal: a kill can take no answer."""
         kept = sum(len(keys) for keys in answers_by_model(Store(tmp_path / "a")).values())
-        return answered >= allowed and server.at_once >= 1 and kept == due
+        return answered == runs.allowed and server.at_once >= 1 and kept == due
 
     with api.serve(step) as server:
         for more in (7, 20, 40):
-            allowed += more
-            run = Run(fork_server, tmp_path / "a", server.address)
+            run = Run(fork_server, tmp_path / "a", server.address, runs.begin(runs.allowed + more))
             wait_for(stalled)
             run.kill()
-        allowed = 1_000_000
-        resumed = Run(fork_server, tmp_path / "a", server.address).scores()
+        resumed = Run(fork_server, tmp_path / "a", server.address, runs.begin()).scores()
         assert len(server.served) > 80
         assert set(server.served.values()) == {1}
         before = len(server.requests)
-        assert Run(fork_server, tmp_path / "a", server.address).scores() == resumed
+        assert Run(fork_server, tmp_path / "a", server.address, runs.key).scores() == resumed
         assert len(server.requests) == before
     with api.serve(step) as server:
-        assert Run(fork_server, tmp_path / "b", server.address).scores() == resumed
+        assert Run(fork_server, tmp_path / "b", server.address, runs.key).scores() == resumed

@@ -107,7 +107,7 @@ REPLIES: dict[str, str | Callable[[str], str]] = {
     "the score of every number": _scores,
     "> between them": _order,
     "numbers as [] > []": _order,
-    "the letter of the most relevant": "A",
+    "the letter of that passage": "A",
     "only with 'true' or 'false'": "true",
     'such as {"score"': '{"score": 5}',
     "with a JSON list of": '["low ferritin", "coeliac disease", "iron is absorbed in the bowel", "pale stools"]',

@@ -17,7 +17,7 @@ from support import chat_server as api
 from support.agent_turns import turn_of
 from support.faults import tell_process
 from support.fork_server import ForkServer, Running
-from support.keys import KEY
+from support.killed_runs import KilledRuns
 from support.processes import wait_for
 from support.searching_agents import QUESTION, village
 
@@ -28,13 +28,13 @@ ALL = len(NAMES) * 4
 """Three turns of the agent for each question, and one in a closed book."""
 
 
-def answering(server: ForkServer, folder: Path) -> Running:
+def answering(server: ForkServer, folder: Path, key: str) -> Running:
     words = ["answer", "agent(fair)", "--data", folder / "set", "--out", folder / "results", "--concurrency", "2"]
     words += ["--condition", "searched", "--condition", "closed book"]
     places = {
         "R2MED_HOME": folder / "home",
         "R2MED_PLUGINS": folder / "plugin",
-        "OPENAI_API_KEY": KEY,
+        "OPENAI_API_KEY": key,
         "R2MED_THREADS": "1",
     }
     return server.start(*words, cwd=folder, fault=tell_process(folder / "process"), **places)
@@ -51,11 +51,11 @@ def turn(name: str, number: int) -> tuple[str, dict[str, object]]:
 
 def test_an_agent_that_is_killed_is_asked_nothing_twice(fork_server: ForkServer, tmp_path: Path) -> None:
     village(tmp_path / "set", NAMES)
-    allowed = 0
+    runs = KilledRuns()
     answered: Counter[str] = Counter()
 
     async def step(exchange: api.Exchange) -> None:
-        if answered.total() >= allowed:
+        if runs.hangs(exchange, answered.total()):
             await api.hang(exchange)
             return
         answered[json.dumps(exchange.request.body["messages"])] += 1
@@ -69,25 +69,23 @@ def test_an_agent_that_is_killed_is_asked_nothing_twice(fork_server: ForkServer,
 
     def stalled() -> bool:
         kept = sum(len(keys) for keys in answers_by_model(Store(tmp_path / "home")).values())
-        return answered.total() >= allowed and server.at_once >= 1 and kept == allowed
+        return server.at_once >= 1 and kept == answered.total() == runs.allowed
 
     with api.serve(step) as server:
         cards = tmp_path / "plugin" / "llms"
         cards.mkdir(parents=True)
         (cards / "fair.toml").write_text(f'model = "fair"\nbackend = "openai"\nbase_url = "{server.address}"\n')
         for count in (1, 6, 11, ALL - 1):
-            allowed = count
-            process = answering(fork_server, tmp_path)
+            process = answering(fork_server, tmp_path, runs.begin(count))
             wait_for(stalled)
             os.kill(int((tmp_path / "process").read_text()), signal.SIGKILL)
             assert process.ended().returncode == -signal.SIGKILL
             assert not list(tmp_path.rglob("*.answers.json"))
-        allowed = 1_000_000
-        last = answering(fork_server, tmp_path).ended()
+        last = answering(fork_server, tmp_path, runs.begin()).ended()
         assert last.returncode == 0, last.stderr
         assert answered.total() == ALL and set(answered.values()) == {1}
         asked = len(server.requests)
-        assert answering(fork_server, tmp_path).ended().returncode == 0
+        assert answering(fork_server, tmp_path, runs.key).ended().returncode == 0
         assert len(server.requests) == asked
     (file,) = tmp_path.rglob("*.answers.json")
     record = AnswerRecord.read(file)

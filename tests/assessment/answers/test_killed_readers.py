@@ -17,7 +17,7 @@ from support import chat_server as api
 from support.datasets import r2med_folder
 from support.faults import tell_process
 from support.fork_server import Command, ForkServer, Running
-from support.keys import KEY
+from support.killed_runs import KilledRuns
 from support.processes import wait_for
 from support.traces import kind_of, read_spans
 
@@ -44,14 +44,14 @@ def work_place(r2med: Command, folder: Path, address: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def answering(server: ForkServer, folder: Path) -> Running:
+def answering(server: ForkServer, folder: Path, key: str) -> Running:
     words = ["answer", "bm25", "--reader", "fair", "--data", folder / "small", "--passages", "1"]
     words += ["--concurrency", "4", "--condition", ",".join(CONDITIONS), "--out", folder / "results"]
     words += ["--trace", folder / "trace.jsonl"]
     places = {
         "R2MED_HOME": folder / "home",
         "R2MED_PLUGINS": folder / "plugin",
-        "OPENAI_API_KEY": KEY,
+        "OPENAI_API_KEY": key,
         "R2MED_THREADS": "1",
     }
     return server.start(*words, cwd=folder, fault=tell_process(folder / "process"), **places)
@@ -60,11 +60,11 @@ def answering(server: ForkServer, folder: Path) -> Running:
 def test_a_reader_that_is_killed_five_times_is_asked_nothing_twice(
     r2med: Command, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    allowed = 0
+    runs = KilledRuns()
     answered: Counter[str] = Counter()
 
     async def step(exchange: api.Exchange) -> None:
-        if answered.total() >= allowed:
+        if runs.hangs(exchange, answered.total()):
             await api.hang(exchange)
             return
         answered[exchange.request.question] += 1
@@ -74,21 +74,19 @@ def test_a_reader_that_is_killed_five_times_is_asked_nothing_twice(
     def stalled() -> bool:
         """Return True if the server hangs, and all that it answered is in the journal: a kill can take no answer."""
         kept = sum(len(keys) for keys in answers_by_model(Store(tmp_path / "home")).values())
-        return answered.total() >= allowed and server.at_once >= 1 and kept == allowed
+        return server.at_once >= 1 and kept == answered.total() == runs.allowed
 
     with api.serve(step) as server:
         work_place(r2med, tmp_path, server.address)
         for kills, count in enumerate((1, ALL // 4, ALL // 2, ALL - 8, ALL - 1), 1):
-            allowed = count
-            process = answering(fork_server, tmp_path)
+            process = answering(fork_server, tmp_path, runs.begin(count))
             wait_for(stalled)
             os.kill(int((tmp_path / "process").read_text()), signal.SIGKILL)
             assert process.ended().returncode == -signal.SIGKILL
             assert not list(tmp_path.rglob("*.answers.json"))
             calls = [each for each in read_spans(tmp_path / "trace.jsonl", kills) if kind_of(each) == "LLM"]
-            assert len([each for each in calls if not each.attributes["r2med.from_journal"]]) <= allowed
-        allowed = 1_000_000
-        last = answering(fork_server, tmp_path).ended()
+            assert len([each for each in calls if not each.attributes["r2med.from_journal"]]) <= count
+        last = answering(fork_server, tmp_path, runs.begin()).ended()
         assert last.returncode == 0, last.stderr
         assert answered.total() == ALL
         assert set(answered.values()) == {1}
@@ -99,7 +97,7 @@ def test_a_reader_that_is_killed_five_times_is_asked_nothing_twice(
         whole = {root.context.trace_id for root in roots}
         assert len([each for each in spans if kind_of(each) == "LLM" and each.context.trace_id in whole]) == ALL
         asked = len(server.requests)
-        assert answering(fork_server, tmp_path).ended().returncode == 0
+        assert answering(fork_server, tmp_path, runs.key).ended().returncode == 0
         assert len(server.requests) == asked
     (file,) = tmp_path.rglob("*.answers.json")
     record = AnswerRecord.read(file)

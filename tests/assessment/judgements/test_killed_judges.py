@@ -17,7 +17,7 @@ from support import chat_server as api
 from support.datasets import r2med_folder
 from support.faults import tell_process
 from support.fork_server import Command, ForkServer, Running
-from support.keys import KEY
+from support.killed_runs import KilledRuns
 from support.processes import wait_for
 
 pytestmark = pytest.mark.slow
@@ -50,13 +50,13 @@ def work_place(r2med: Command, folder: Path, address: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def judging(server: ForkServer, folder: Path) -> Running:
+def judging(server: ForkServer, folder: Path, key: str) -> Running:
     words = ["judge", "--data", folder / "small", "--llm", "fair", "--llm", "strict", "--depth", "2"]
     words += ["--prompt", folder / "prompt.txt", "--out", folder / "judged.jsonl", "--concurrency", "2"]
     places = {
         "R2MED_HOME": folder / "home",
         "R2MED_PLUGINS": folder / "plugin",
-        "OPENAI_API_KEY": KEY,
+        "OPENAI_API_KEY": key,
         "R2MED_THREADS": "1",
     }
     return server.start(*words, cwd=folder, fault=tell_process(folder / "process"), **places)
@@ -65,11 +65,11 @@ def judging(server: ForkServer, folder: Path) -> Running:
 def test_a_committee_that_is_killed_five_times_asks_nothing_twice(
     r2med: Command, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    allowed = 0
+    runs = KilledRuns()
     answered: Counter[tuple[str, str]] = Counter()
 
     async def step(exchange: api.Exchange) -> None:
-        if answered.total() >= allowed:
+        if runs.hangs(exchange, answered.total()):
             await api.hang(exchange)
             return
         body = exchange.request.body
@@ -85,26 +85,24 @@ def test_a_committee_that_is_killed_five_times_asks_nothing_twice(
     def stalled() -> bool:
         """Return True if the server hangs, and all that it answered is in the journal: a kill can take no answer."""
         both = kept()
-        return answered.total() >= allowed and server.at_once >= 1 and both["fair"] + both["strict"] == allowed
+        return server.at_once >= 1 and both["fair"] + both["strict"] == answered.total() == runs.allowed
 
     with api.serve(step) as server:
         work_place(r2med, tmp_path, server.address)
         # Twice in the controls of the first judge, twice in those of the second, and once in the pool.
         for count in (3, 7, FIRST + 3, FIRST + 9, 2 * FIRST + 5):
-            allowed = count
-            process = judging(fork_server, tmp_path)
+            process = judging(fork_server, tmp_path, runs.begin(count))
             wait_for(stalled)
             os.kill(int((tmp_path / "process").read_text()), signal.SIGKILL)
             assert process.ended().returncode == -signal.SIGKILL
             assert not (tmp_path / "judged.jsonl").exists()
-        allowed = 1_000_000
-        last = judging(fork_server, tmp_path).ended()
+        last = judging(fork_server, tmp_path, runs.begin()).ended()
         assert last.returncode == 0, last.stderr
         assert set(answered.values()) == {1}
         assert answered.total() > 2 * (2 * FIRST + len(ORGANS) // 2)
         asked = len(server.requests)
         first = Overlay.read(tmp_path / "judged.jsonl").labels
-        assert judging(fork_server, tmp_path).ended().returncode == 0
+        assert judging(fork_server, tmp_path, runs.key).ended().returncode == 0
         assert len(server.requests) == asked
     again = Overlay.read(tmp_path / "judged.jsonl").labels
     assert [timeless(label) for label in again] == [timeless(label) for label in first]
