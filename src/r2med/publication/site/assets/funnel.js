@@ -117,10 +117,7 @@
             pages.chart.bar(h("td", { class: "num" }, documents(step.documents)), step.documents, funnel.relevant),
         },
         { title: "Lost", num: true, cell: ({ lost }) => (lost > 0 ? `−${documents(lost)}` : "–") },
-        {
-          title: "Recall",
-          cell: ({ recall }) => (recall ? pages.chart.interval(share(recall), [0, 1], wide) : ""),
-        },
+        { title: "Recall", cell: ({ recall }) => (recall ? pages.chart.interval(share(recall), [0, 1], wide) : "") },
         { title: "", num: true, cell: ({ recall }) => percent(recall?.value) },
       ],
       all,
