@@ -45,8 +45,8 @@ Call = Callable[[Made], Any]
 
 CALLS: dict[str, tuple[Call, ...]] = {
     "advise": (
-        lambda m: r2med.advise(r2med.load(m.folder), models=[], rerankers=["nonesuch"], llms=["nonesuch"]).left_out,
-        lambda m: r2med.advise(str(m.folder), models=(), rerankers="nonesuch", llms="nonesuch").left_out,
+        lambda m: r2med.advise(r2med.load(m.folder), models=[], rerankers=["path:none"], llms=["nonesuch"]).left_out,
+        lambda m: r2med.advise(str(m.folder), models=(), rerankers="path:none", llms="nonesuch").left_out,
     ),
     "analyse": (
         lambda m: r2med.analyse(["slices"], out=m.new, data=[DATA], systems=[*SYSTEMS], results=m.results).page.about,

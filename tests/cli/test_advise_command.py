@@ -11,7 +11,7 @@ from support.facts import some_states, states
 
 def test_a_person_reads_a_table_a_verdict_and_the_command_that_serves_it(r2med, tmp_path: Path) -> None:
     random_folder(tmp_path / "mine", documents=60, queries=12)
-    done = r2med("advise", "mine", "--model", "nonesuch")
+    done = r2med("advise", "mine", "--model", "path:nonesuch")
     assert done.returncode == 0, done.stderr
     assert "Best: " in done.stdout
     some_states(done.stdout.splitlines(), "Not tried", "LLMs", "--llm NAME")
@@ -22,7 +22,7 @@ def test_a_person_reads_a_table_a_verdict_and_the_command_that_serves_it(r2med, 
 
 def test_json_holds_every_rung(r2med, tmp_path: Path) -> None:
     random_folder(tmp_path / "mine", documents=60, queries=12)
-    body = json.loads(r2med("advise", "mine", "--model", "nonesuch", "--format", "json").stdout)
+    body = json.loads(r2med("advise", "mine", "--model", "path:nonesuch", "--format", "json").stdout)
     assert {rung["group"] for rung in body["rungs"]} >= {"words", "feedback"}
     assert body["best"] in [rung["system"] for rung in body["rungs"]]
 
@@ -33,7 +33,7 @@ def test_the_advice_of_another_dataset_is_not_replaced_where_capital_letters_do_
     random_folder(tmp_path / "mine", documents=10, queries=3)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "Mine.advice.json").write_text("{}")
-    done = r2med("advise", "mine", "--model", "nonesuch")
+    done = r2med("advise", "mine", "--model", "path:nonesuch")
     assert done.returncode == 2
     states(done.stderr, "capital letters", "Mine")
 
@@ -48,7 +48,7 @@ def test_passages_that_a_reranker_did_not_rank_are_counted_beside_its_score(r2me
     random_folder(tmp_path / "mine", documents=60, queries=12)
     (tmp_path / "rules.jsonl").write_text('{"when": [], "answer": "[2] > [1]"}\n', "utf-8")
     done = r2med(
-        *("advise", "mine", "--model", "nonesuch", "--llm", "scripted", "--model-path", "scripted=rules.jsonl")
+        *("advise", "mine", "--model", "path:nonesuch", "--llm", "scripted", "--model-path", "scripted=rules.jsonl")
     )
     assert done.returncode == 0, done.stderr
     notes = [line for line in done.stdout.splitlines() if "passages were shown to the reranker and not ranked" in line]

@@ -138,7 +138,7 @@ def test_what_the_qrels_name_and_is_not_there_is_told(tmp_path, r2med):
     with (folder / "qrels.jsonl").open("a") as file:
         file.write('{"q_id": "zz", "p_id": "d", "score": 1}\n{"q_id": "1", "p_id": "gone", "score": 1}\n')
     done = r2med("run", "bm25", "--data", folder, "--out", tmp_path / "out")
-    some_states(done.messages, "qrels", "1 queries", "1 relevant documents")
+    some_states(done.messages, "qrels", "1 query", "1 relevant document", "absent")
 
 
 def test_a_measure_that_records_lack_is_refused_before_the_work(tmp_path, r2med):

@@ -120,10 +120,11 @@ def test_an_answer_that_takes_too_long_is_given_up_and_frees_its_thread(chat_ser
     assert search(app, system=HYDE)["problem"] == "no answer within 0.5 seconds"
 
 
-def test_a_failure_of_the_code_names_no_internals(tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("fault", ["import sys; sys.exit('secret internals')", "raise ValueError('secret internals')"])
+def test_a_failure_of_the_code_names_no_internals(fault, tmp_path, monkeypatch, caplog):
     (tmp_path / "broken_reranker.py").write_text(
         "class Broken:\n    revision = '1'\n    def predict(self, pairs):\n"
-        "        if pairs[0][0] == 'warm up': return [0.0]\n        import sys; sys.exit('secret internals')\n"
+        f"        if pairs[0][0] == 'warm up': return [0.0]\n        {fault}\n"
     )
     monkeypatch.chdir(tmp_path)
     app = app_of("bm25 → py:broken_reranker:Broken", folder=tmp_path / "home")

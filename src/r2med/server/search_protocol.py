@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import ForeignCodeError, UserError
 from r2med.foundation.text.highlight import Kind, Words, best_window, matches
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import MAX_SESSION_LETTERS, Limits
@@ -160,13 +160,14 @@ async def answered(pool: AnswerPool, system: LiveSystem, question: str, k: int, 
         return await pool.run(lambda: answer_of(system, question, k), timeout)
     except TimeoutError:
         problem = f"no answer within {timeout:g} seconds"
-    except UserError as error:
-        problem = str(error)
     except HTTPError:
         raise
-    except Exception as error:  # the reason may name files and models, so only the log has it
-        log.warning("an answer failed: %s: %s", type(error).__name__, error)
-        problem = "the search failed; the server's log says why"
+    except Exception as error:
+        if isinstance(error, UserError) and not isinstance(error, ForeignCodeError):
+            problem = str(error)
+        else:  # the reason may name files and models, so only the log has it
+            log.warning("an answer failed: %s: %s", type(error).__name__, error)
+            problem = "the search failed; the server's log says why"
     return SearchResponse(system=system.name, status="failed", problem=problem)
 
 

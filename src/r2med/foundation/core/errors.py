@@ -47,6 +47,10 @@ class MissingExtraError(UserError):
         super().__init__(what, f" needs an optional part: {install_extra(extra)}")
 
 
+class ForeignCodeError(UserError):
+    """Code of the user failed. Its words may quote texts and name files, so a server keeps them in its log."""
+
+
 def refuse_table(value: object, what: str, shape: str) -> None:
     """Raise UserError if a value is a DataFrame, because only its owner knows which columns are meant."""
     if hasattr(value, "columns"):

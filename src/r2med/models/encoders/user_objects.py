@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.errors import ForeignCodeError, UserError, nearest
 from r2med.foundation.core.foreign_code import code_digest
 from r2med.foundation.engine.work import HERE, Needs
 from r2med.foundation.runtime.runtime import Runtime
@@ -306,13 +306,13 @@ def _is_same(model: object, other: object) -> bool:
     return model is other
 
 
-def _failed(where: str, error: BaseException) -> UserError:
+def _failed(where: str, error: BaseException) -> ForeignCodeError:
     frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
     file, line, reason = (frames[-1].filename, frames[-1].lineno, str(error)) if frames else ("", 0, str(error))
     if isinstance(error, SyntaxError) and error.filename and error.lineno:  # the frames are those of Python's import
         file, line, reason = error.filename, error.lineno, error.msg
     at = f" at {Path(file).name}:{line}" if file and not file.startswith("<frozen") else ""
-    return UserError(f"{where} failed{at}: {type(error).__name__}: {reason}")
+    return ForeignCodeError(f"{where} failed{at}: {type(error).__name__}: {reason}")
 
 
 @contextmanager
