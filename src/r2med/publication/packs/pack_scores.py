@@ -58,9 +58,9 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             if file is None or dataset is None:
                 continue
             nuggets = pack.copied(nuggets_path(path), Path(folder))
-            told = pack.beside(path, answers.conversations, Path(folder))
+            conversations = pack.beside(path, answers.conversations, Path(folder))
             given = answers.given(file.parent)
-            if fault := next(answer_record_faults(answers, given, dataset, None, nuggets, told), ""):
+            if fault := next(answer_record_faults(answers, given, dataset, None, nuggets, conversations), ""):
                 raise UserError(f"{path}: {fault}")
             scored.add(answers.key)
     return scored

@@ -392,7 +392,7 @@ def _checked_answers(pack: OpenPack, hashes: Mapping[str, str], rankings: Collec
         file = path.parent / record.answers.file if record.answers else answers_path(path)
         if record.answers is None or hashes.get(file.as_posix()) != record.answers.sha256:
             raise UserError(f"{part.path}: {file.name} is not the file of this record")
-        told = record.conversations
-        if told and hashes.get((path.parent / told.file).as_posix(), told.sha256) != told.sha256:
-            raise UserError(f"{part.path}: {told.file} is not the file of this record")
+        written = record.conversations
+        if written and hashes.get((path.parent / written.file).as_posix(), written.sha256) != written.sha256:
+            raise UserError(f"{part.path}: {written.file} is not the file of this record")
         yield record.key

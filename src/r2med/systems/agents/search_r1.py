@@ -131,8 +131,8 @@ class SearchR1Agent:
         """Return the conversation with the documents shown."""
         shown = listed(documents)
         ids = tuple(hit.id for hit in documents)
-        told = conversation.with_message(information(shown), documents=documents, information=shown, shown=ids)
-        return self._counted(told)
+        extended = conversation.with_message(information(shown), documents=documents, information=shown, shown=ids)
+        return self._counted(extended)
 
     def on_overflow(self, conversation: Conversation) -> Conversation:
         """Return the conversation with the search off, or its end."""
