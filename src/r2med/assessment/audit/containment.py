@@ -142,7 +142,7 @@ def shared_texts(
 def linked_texts(
     known: Sequence[KnownText], dataset: Dataset, reasoning: Sequence[KnownText] = ()
 ) -> Iterator[tuple[KnownText, KnownText]]:
-    """Yield the pairs of texts of one dataset of which one would be found in data that hold the other.
+    """Yield pairs of texts of a dataset if an audit would find one of them in training data that contain the other.
 
     Reasoning is linked to known texts that it holds, and to its copies. A run of words that two of them share is no
     link, because LLMs repeat their phrases.

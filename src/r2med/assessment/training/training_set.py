@@ -269,7 +269,7 @@ class _TestSets:
         return cls(dataset, touched, shared, clean, missing)
 
     def repeated(self, rows: TrainingRows) -> str:
-        """Return the known test set that the rows repeat, with changes or in part; empty if there is none."""
+        """Return the known test set whose questions the rows repeat in part or with changes. Empty if there is none."""
         for each in self.shared:
             if each.questions > REPEATED_SHARE * len(rows.queries):
                 return each.dataset

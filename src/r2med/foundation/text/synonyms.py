@@ -180,7 +180,7 @@ class _Names:
 
 def normal_term(term: str) -> str:
     """Return the normal form of a term: normal words, with single spaces. Two terms with one form are one term."""
-    if not term.isascii():  # nobody sees a soft hyphen or a space without width
+    if not term.isascii():  # a soft hyphen and a space without width are invisible
         term = "".join(sign for sign in term if unicodedata.category(sign) != "Cf")
     words = [normal_word(word) for word in _WORD.findall(term)]
     while words and not words[-1][-1].isalnum():
