@@ -33,10 +33,10 @@ def test_run_without_arguments_evaluates_the_demo_and_prints_a_table(demo_run):
     # by dataset, by task, by the aspects of one dataset, and what it took
     assert sum(line.startswith("bm25 ") for line in lines) == 4
     assert sum(line.startswith("hyde(author) → bm25 ") for line in lines) == 4
-    assert "16 records" in done.stdout
+    assert "24 records" in done.stdout
     assert "Next" in done.stdout
-    assert len(list(folder.glob("results/demo/*/*.json"))) == 16
-    assert len(list(folder.glob("results/demo/*/*.trec.gz"))) == 16
+    assert len(list(folder.glob("results/demo/*/*.json"))) == 24
+    assert len(list(folder.glob("results/demo/*/*.trec.gz"))) == 24
 
 
 def test_the_table_averages_what_the_records_say(demo_run):
@@ -50,7 +50,7 @@ def test_the_table_averages_what_the_records_say(demo_run):
 def test_running_again_reuses_the_records_and_says_so(demo_run, r2med):
     folder, _ = demo_run
     again = r2med("run", cwd=folder, R2MED_HOME=folder / "home")
-    some_states(again.stdout.splitlines(), "16 of them", "reused")
+    some_states(again.stdout.splitlines(), "24 of them", "reused")
     fresh = r2med("run", "bm25", "--data", "demo/Biology", "--fresh", cwd=folder, R2MED_HOME=folder / "home")
     assert "reused" not in fresh.stdout
 

@@ -38,9 +38,10 @@ def test_a_query_does_not_give_its_answer_away(dataset: Dataset) -> None:
         assert words(query.answer) not in words(query.text), query.id
 
 
-def test_a_query_has_an_expansion_by_the_author(dataset: Dataset) -> None:
+@pytest.mark.parametrize("writer", ["author", "qwen-coder"])
+def test_a_query_has_an_expansion_by_the_author_and_by_a_small_llm(dataset: Dataset, writer: str) -> None:
     assert dataset.folder is not None
-    path = dataset.folder / "hyde" / "author" / "query_with_hydoc.jsonl"
+    path = dataset.folder / "hyde" / writer / "query_with_hydoc.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert [(row["id"], row["text"]) for row in rows] == [(query.id, query.text) for query in dataset.queries]
     assert all(row["hy_doc"].strip() for row in rows)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
 
-DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
+DEMO_SYSTEMS = ("bm25", "hyde(qwen-coder) → bm25", "hyde(author) → bm25")
 
 
 def run(
@@ -27,7 +27,7 @@ def run(
         object | Sequence[object] | None,
         Argument(
             "What to evaluate: bm25, 'hyde(author) → bm25', py:MODULE:NAME for a model of your own, …. "
-            "Default: the two systems of the demo.",
+            "Default: the three systems of the demo.",
             metavar="SYSTEM",
             completion="systems",
             read=joined_words,

@@ -33,7 +33,7 @@ def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
     with pytest.raises(UserError) as error:
         built("hyde(gtp4)").expand(load("demo/Biology"), default_store())
     said = str(error.value)
-    assert "demo/Biology has no recorded hyde texts of 'gtp4': it has author" in said
+    assert "demo/Biology has no recorded hyde texts of 'gtp4': it has author, qwen-coder" in said
     assert "(did you mean gpt4?)" in said
     assert "r2med list llms" in said
     assert "Setup(base_url='URL')" in said
@@ -42,7 +42,7 @@ def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
 def test_who_asks_for_recorded_texts_is_told_of_recorded_texts_alone():
     with pytest.raises(UserError) as error:
         built("hyde(gpt4)", Runtime(recorded=True)).expand(load("demo/Biology"), default_store())
-    assert str(error.value) == "demo/Biology has no recorded hyde texts of 'gpt4': it has author"
+    assert str(error.value) == "demo/Biology has no recorded hyde texts of 'gpt4': it has author, qwen-coder"
 
 
 @pytest.mark.parametrize("setting", ["samples=2", "rounds=1", "prompts=mine"])

@@ -54,8 +54,9 @@ ONE_RUN_CAPTION = Notice(
 )
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
-    "The demo is small and was written to show one thing: the words of a clinical question mislead, but a text that "
-    "reasons first (here written by hand, not by a model) finds the evidence. Its scores show nothing else."
+    "The demo is small and was written to show one thing: the words of a clinical question mislead, and a text that "
+    "reasons first finds more of the evidence. qwen-coder is a small LLM, whose texts are recorded. "
+    "author is an upper bound: written by hand by the author of the demo. The scores show nothing else."
 )
 
 
