@@ -1,6 +1,6 @@
 """The functions that serve until Ctrl-C: systems that search, the review page, and a board that follows records.
 
-FastAPI and uvicorn are imported when a function is called, because they take half a second.
+FastAPI and uvicorn are imported when a function is called, so that other commands start without them.
 """
 
 from __future__ import annotations
