@@ -17,7 +17,7 @@ import pytest
 
 from support.docs_assumed import PAGES, Assumed
 from support.docs_pages import AS_TYPED, DOCS, NOT_RUN, WITH_STAND_INS, Line, lines, write_files
-from support.docs_reader import PROGRAMS, Reader, program_of
+from support.docs_reader import PROGRAMS, ForkedTerminal, Reader, program_of
 from support.docs_stand_ins import serving_stand_ins, write_models
 from support.fork_server import ForkServer
 from support.loopback import listening
@@ -89,7 +89,8 @@ def read(page: str, places: dict[str, str], folder: Path, fork_server: ForkServe
     """Type every line of a page in an empty folder."""
     write_files(page, folder)
     with listening(partial(SimpleHTTPRequestHandler, directory=str(folder))) as files:  # type: ignore[arg-type]
-        reader = Reader(folder, fork_server, places | {"files": files}, PAGES.get(page, Assumed()))
+        terminal = ForkedTerminal(fork_server, places["hub"])
+        reader = Reader(folder, terminal, places | {"files": files}, PAGES.get(page, Assumed()))
         reader.prepare()
         for line in typed(page):
             reader.type(line)

@@ -1,16 +1,12 @@
 """The hub: a pinned revision is fetched once, then read without a network; what is missing is one line."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from r2med.data import load
 from r2med.data.dataset_cards import cards
-from r2med.foundation.core.errors import MissingExtraError
 from support.by_day import some_by_day
 from support.datasets import hub_files
-from support.facts import error_states
 from support.hub import serve
 from support.processes import python
 
@@ -67,12 +63,6 @@ def test_a_dataset_is_fetched_once_and_needs_no_network_while_it_is_cached(
         emptied = surroundings | {"HF_ENDPOINT": hub.address, "HF_HUB_CACHE": tmp_path / "empty"}
         assert python(LOAD, **emptied).stdout == LOADED
         assert sorted(hub.sent) == fetched
-
-
-def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with error_states("R2MED/Biology", "pip install -e '.[hub]'", kind=MissingExtraError):
-        load("Biology")
 
 
 def test_the_revision_fetched_is_the_one_of_the_card() -> None:

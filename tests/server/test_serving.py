@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.foundation.core.errors import MissingExtraError
-from r2med.server.serving import needing_server
 from support.processes import started
 from support.serving import Served, first_line
 
@@ -35,11 +33,3 @@ def test_a_function_serves_until_it_is_stopped(call: str, says: str, page: str, 
         with server.client() as client:
             assert client.get(page).status_code == 200
         assert server.stop(signal.SIGINT) == (0, "ended\n")
-
-
-def test_only_the_packages_of_the_server_are_an_extra_that_is_missing() -> None:
-    says = r"r2med review serve needs an optional part: pip install -e '\.\[serve\]' in the clone"
-    with pytest.raises(MissingExtraError, match=says), needing_server("r2med review serve"):
-        raise ModuleNotFoundError(name="uvicorn.config")
-    with pytest.raises(ModuleNotFoundError, match="ours"), needing_server("r2med review serve"):
-        raise ModuleNotFoundError("ours", name="r2med.nothing")

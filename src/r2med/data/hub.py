@@ -10,7 +10,7 @@ from typing import Any
 
 from r2med.data.dataset_cards import Hub
 from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, local_tables, tables
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, digest
 
@@ -141,10 +141,7 @@ Download = Callable[[Sequence[str] | None, bool], Path]
 
 
 def _downloader(hub: Hub) -> Download:
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        raise MissingExtraError(f"{hub.repository} is on the hub: reading it", "hub") from None
+    from huggingface_hub import snapshot_download
 
     def download(files: Sequence[str] | None, offline: bool) -> Path:
         patterns = None if files is None else [_literal(file) for file in files]

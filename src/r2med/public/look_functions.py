@@ -150,6 +150,7 @@ def search(
     with running(setup or of_system or Setup(**settings)) as opened:
         runtime = opened.answering()
         parsed = replace(system, runtime=runtime) if isinstance(system, System) else System.parse(system, runtime)
+        parsed.check_installed()
         return ask(parsed, loaded(data, runtime.store), question, k)
 
 

@@ -190,6 +190,7 @@ def lock(
             repeats=repeats,
             setup=runtime,
         )
+        plan.check_installed()
         datasets = plan.datasets()
         shown = measure or str(HEADLINE_MEASURE)
         made = locked_plan(plan.systems, datasets, k or DEPTH, shown, baseline or "", plan.repeats)

@@ -1,14 +1,13 @@
 """The functions that serve until Ctrl-C: systems that search, the review page, and a board that follows records.
 
-FastAPI and uvicorn are an extra. They are imported when a function is called.
+FastAPI and uvicorn are imported when a function is called, so that other commands start without them.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
 from r2med.data.loading import load
 from r2med.evaluation.records.collection import MAX_FAILURES, given_records
-from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
+from r2med.foundation.core.errors import UserError, check_installed, unknown
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.engine.reporting import announcing, steps_ended
 from r2med.foundation.runtime.runtime import running
@@ -42,17 +41,6 @@ def print_line(line: str, file: TextIO | None = None) -> None:
     print(printable(line), file=file, flush=True)
 
 
-@contextmanager
-def needing_server(command: str, extra: str = "serve") -> Iterator[None]:
-    """Import the packages of the server. Raises MissingExtraError if the extra is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "mcp", "mcp_types", "anyio"):
-            raise
-        raise MissingExtraError(command, extra) from None
-
-
 def serve_systems(
     dataset: Dataset | str | Path,
     systems: str | Sequence[str] = (),
@@ -74,13 +62,13 @@ def serve_systems(
     """
     if mcp not in ("", "stdio", "http"):
         raise unknown("MCP transport", mcp, ["stdio", "http"])
-    with needing_server(f"r2med serve --mcp {mcp}" if mcp else "r2med serve", "mcp" if mcp else "serve"):
-        from r2med.server.http_app import create_app
-        from r2med.server.http_server import TOKEN, bind, serve_app
-        from r2med.server.limits import Limits, read_limits
+    from r2med.server.http_app import create_app
+    from r2med.server.http_server import TOKEN, bind, serve_app
+    from r2med.server.limits import Limits, read_limits
 
-        if mcp:
-            from r2med.server.mcp_server import add_mcp, serve_stdio, stdout_to_stderr
+    if mcp:
+        check_installed(f"r2med serve --mcp {mcp}", ["mcp"])
+        from r2med.server.mcp_server import add_mcp, serve_stdio, stdout_to_stderr
 
     allowed = read_limits(Path(limits)) if limits is not None else Limits()
     token = os.environ.get(TOKEN, "").strip() or None
@@ -118,7 +106,10 @@ def _opened(
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
     """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
     from r2med.server.served_corpus import open_served
+    from r2med.systems.system.system import System
 
+    for spec in filter(None, [*systems, retriever]):
+        System.parse(spec, runtime).check_installed()
     store = runtime.store.with_policy("live")
     named = str(dataset) if isinstance(dataset, str | Path) else dataset.name
     announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
@@ -260,11 +251,9 @@ def _serve_desks(
 ) -> None:
     """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
     from r2med.assessment.review.annotators import introduce
-
-    with needing_server("r2med review serve"):
-        from r2med.server.http_server import GuardedServer, bind
-        from r2med.server.limits import Limits
-        from r2med.server.review_app import create_review_app
+    from r2med.server.http_server import GuardedServer, bind
+    from r2med.server.limits import Limits
+    from r2med.server.review_app import create_review_app
 
     listener = bind(LOOPBACK, port, None)
     app = create_review_app(desks, path.resolve().name, guideline, partial(introduce, path, book))
@@ -292,11 +281,9 @@ def serve_board(
     from r2med.data.overlays import Overlay
     from r2med.publication.site.live_preview import LiveBoard
     from r2med.publication.site.site import make_board
-
-    with needing_server("r2med board --serve"):
-        from r2med.server.http_server import GuardedServer, bind
-        from r2med.server.limits import Limits
-        from r2med.server.preview_app import create_preview_app, serve_preview
+    from r2med.server.http_server import GuardedServer, bind
+    from r2med.server.limits import Limits
+    from r2med.server.preview_app import create_preview_app, serve_preview
 
     read, labels = given_records(sources), several(overlays)
     watched = [

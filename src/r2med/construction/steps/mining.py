@@ -118,6 +118,8 @@ def members(committee: str, runtime: Runtime) -> list[System]:
     systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+", committee)]
     if len({system.name for system in systems}) < len(systems):
         raise UserError(f"mine: committee={committee} names a system twice")
+    for system in systems:
+        system.check_installed()
     return systems
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, assert_never
 
 import numpy as np
@@ -24,9 +23,10 @@ from r2med.evaluation.measure.intervals import FEWEST_VALUES, difference_interva
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.running.batch import RunPlan
 from r2med.evaluation.running.evaluation import evaluated
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.installation import install_extra
+from r2med.foundation.core.installation import install_extra, missing_part
 from r2med.foundation.core.notices import Notice, Setting, joined
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.engine.reporting import announcing
@@ -54,6 +54,8 @@ FUSED = 2
 EXPANSIONS = ("hyde", "query2doc", "lamer")
 LLM_RERANKERS = ("groupwise", "listwise")
 LLM_DEPTH = 20
+MODEL_MODULES = ("torch", "transformers", "sentence_transformers")
+"""What loads dense models and rerankers."""
 RERANK_DEPTHS = (20, 50, 100)
 
 
@@ -95,6 +97,7 @@ def advice_for(
     _require_answers(dataset)
     _require_names("retrieve", models or ())
     _require_names("rerank", rerankers or ())
+    _require_parts(runtime, llms, models or (), rerankers or ())
     chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
     made = _advised(dataset, runtime, llms, *chosen, give_up, at)
     return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
@@ -149,8 +152,20 @@ def _require_names(kind: Kind, typed: Iterable[str]) -> None:
             stage_class(call.name, kind)
 
 
+def _require_parts(runtime: Runtime, llms: Iterable[str], models: Iterable[str], rerankers: Iterable[str]) -> None:
+    """Raise MissingExtraError if what was named needs an optional part that is not installed."""
+    words = System(WORDS[0], runtime=runtime)
+    named = [system for name in models for system in _alone(name, runtime)]
+    named += [system for name in rerankers for system in _after(name, RERANK_DEPTHS[:1], words)]
+    named += [system for name in llms for system in _before(Call(EXPANSIONS[0], (name,)), words)]
+    RunPlan(tuple(named), (), runtime).check_installed()
+
+
 def _here(cards: Mapping[str, Any], runtime: Runtime, chosen: Sequence[str] | None) -> Sequence[str]:
-    return [name for name, card in cards.items() if is_here(card, runtime.setup)] if chosen is None else chosen
+    if chosen is not None:
+        return chosen
+    can_load = not missing_part(MODEL_MODULES)
+    return [name for name, card in cards.items() if can_load and is_here(card, runtime.setup)]
 
 
 def _not_tried(
@@ -161,7 +176,8 @@ def _not_tried(
     llms: Sequence[str],
 ) -> Iterator[str]:
     """Yield the kinds of pipelines of which there is none, with what they need."""
-    install = "" if find_spec("sentence_transformers") else f" (first {install_extra('dense')})"
+    part = missing_part(MODEL_MODULES)
+    install = f" (first {install_extra(part)})" if part else ""
     if models is None and not models_here:
         yield Notice(
             "dense models, because no weights are on this machine: ", Setting("advise", models=["minilm"]), install

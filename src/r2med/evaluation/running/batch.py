@@ -16,7 +16,7 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
 from r2med.evaluation.running.results import Cell, Results
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.runtime.runtime import Runtime, check_repeats
@@ -57,6 +57,7 @@ class RunPlan:
         A system runs inside the block that `within` returns.
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
+        self.check_installed()
         # One view of the store for everything, so that what one system made is used by the next one.
         store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
         datasets = [_attempt(load, source, store) if isinstance(source, str) else source for source in self.data]
@@ -81,6 +82,13 @@ class RunPlan:
                     row.append(self._cell(system, dataset, out, k, store, announce))
             rows.append(tuple(row))
         return Results(tuple(rows), repeats=self.repeats)
+
+    def check_installed(self) -> None:
+        """Raise MissingExtraError if a system needs an optional part that is not installed. No data are loaded."""
+        self.runtime.engine  # noqa: B018  # a cluster is an optional part, too
+        for system in self.systems:
+            if isinstance(fault := _attempt(system.check_installed), MissingExtraError):
+                raise fault  # any other fault is that of one system, and the others run
 
     @property
     def steps(self) -> int:

@@ -75,7 +75,7 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
     if demo:
         parts += [
             Note(DEMO_CAPTION),
-            Note(Notice("Next, the real benchmark (extra: hub): ", Command("run", "bm25", data="R2MED"))),
+            Note(Notice("Next, the real benchmark: ", Command("run", "bm25", data="R2MED"))),
         ]
     return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 

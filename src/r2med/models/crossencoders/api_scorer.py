@@ -105,9 +105,7 @@ class ApiScorer:
                 save(finished)
 
         async def fetch() -> None:
-            async with Client(
-                endpoint, self._policy.idle, key=key, refusal=partial(refusal, self._api), extra="api"
-            ) as client:
+            async with Client(endpoint, self._policy.idle, key=key, refusal=partial(refusal, self._api)) as client:
                 calls = _Calls(client, self._api, self._card, self._policy, self._budget, keep)
                 await calls.all(self._requests(pairs))
 

@@ -130,7 +130,7 @@ class ApiEncoder(Encoder):
             warn_before_sending("r2med", self._card.spec, texts.values(), self._warned)
 
         async def fetch() -> None:
-            async with Client(endpoint, self._policy.idle, key=key, extra="api") as client:
+            async with Client(endpoint, self._policy.idle, key=key) as client:
 
                 async def ask(batch: Sequence[str]) -> Any:
                     body = self._api.body(self._model(role), side.input_type, batch)

@@ -84,6 +84,11 @@ class PipelineRetriever(Bound[PipelineStage]):
 
     runtime: Runtime
 
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The module of the tables that pipelines take and return."""
+        return ("pandas",)
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""
         return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.key()}
@@ -134,6 +139,11 @@ class BoundPipelineReranker(Bound[PipelineReranker]):
     def depth(self) -> int:
         """Number of candidates per query that are reranked."""
         return self.stage.depth
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The module of the tables that pipelines take and return."""
+        return ("pandas",)
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""

@@ -19,7 +19,7 @@ from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Bound, Stage, argument, bound, with_inner
+from r2med.foundation.runtime.stages import Bound, Stage, argument, bound, modules_of, with_inner
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (
@@ -230,6 +230,11 @@ class ConversingLLM(Prompted[ConversingStage]):
         by_authors = self.stage.author_sampling
         turns = [by_authors, {**by_authors, **(self.stage.reading_sampling or {})}]
         return self.source.varies or any(self.llm.varies(self._sampling(each).temperature) for each in turns)
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The modules of the retriever that the agent searches with."""
+        return modules_of(self.source.by) if isinstance(self.source, LocalSearch) else ()
 
     @property
     def template_names(self) -> list[str]:
