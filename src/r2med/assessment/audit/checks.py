@@ -29,7 +29,8 @@ from r2med.assessment.audit.query_metadata import query_lines
 from r2med.assessment.audit.turned_labels import turned_labels
 from r2med.data.check import check
 from r2med.data.dataset import Dataset
-from r2med.data.loading import load
+from r2med.data.loading import load_dataset
+from r2med.data.locating import unambiguous
 from r2med.data.overlays import overlay_files
 from r2med.data.problems import DATA_CHECKS, FILES
 from r2med.data.qrels_file import read_qrels
@@ -125,8 +126,9 @@ def audited(
             what = "texts" if against else "rankings"
             raise UserError(f"{what} belong to a dataset: name it instead of a file of judgements")
         return _audited(AuditMaterial(qrels.name, read_qrels(qrels)))
-    loaded = dataset if isinstance(dataset, Dataset) else load(dataset or "")
-    problems = None if isinstance(dataset, Dataset) else check(overlay_files(str(dataset))[0])
+    word = dataset if isinstance(dataset, Dataset) else unambiguous(dataset or "")
+    loaded = word if isinstance(word, Dataset) else load_dataset(word)
+    problems = None if isinstance(word, Dataset) else check(overlay_files(word)[0])
     material = AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems)
     return _audited(material, [overlap_finding(loaded, file) for file in against])
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
+from r2med.data.loading import load_dataset
 from r2med.data.runs.run import Run
 from r2med.data.runs.run_file import decode_id, run_bytes
 from r2med.data.runs.trec import format_run
@@ -300,7 +301,7 @@ def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
         what = "this dataset with the file of its overlay" if facts.overlays else "a folder of this name"
         return Notice(f"r2med does not know the dataset {name}: give {what} with ", Setting("verify", data=...))
     try:
-        dataset = load(name, store)
+        dataset = load_dataset(name, store)
     except UserError as error:
         return str(error)
     if dataset.name != name:
