@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,6 +97,20 @@ def names(name_or_path: str | Path) -> list[str]:
         rank = {name: number for number, name in enumerate(cards())}
         return [str(path) for path in sorted(inside, key=lambda p: rank.get(p.name, len(rank)))] or [word]
     return [word]
+
+
+def announce_fetching(words: Sequence[str], store: Store) -> None:
+    """Log in one line how many bytes datasets still need from the hub, and about how many minutes that takes."""
+    hubs = []
+    for word in words:
+        plain = overlay_files(word)[0]
+        card = cards().get(plain)
+        if plain.startswith(HUB_PREFIX):
+            hub = parse_hub_word(plain)
+            card = card_of(hub) or DatasetCard(name=plain, hub=hub)
+        if card and card.hub and not (card.folder or card.by_hand):
+            hubs.append(card.hub)
+    hub_client.announce_downloads(hubs, store)
 
 
 def locate(name_or_path: str | Path, store: Store) -> Location:

@@ -25,7 +25,7 @@ def list_cache(store: Store | None = None) -> Listing:
 def clear_cache(
     dataset: Annotated[
         str | Path | None,
-        Flag("Remove everything that was computed for this dataset.", metavar="NAME", completion="datasets"),
+        Flag("Remove everything that was computed for this dataset.", metavar="NAME", completion="datasets", kind=str),
     ] = None,
     model: Annotated[str | None, Flag("Remove vectors and scores of this model.", completion="models")] = None,
     llm: Annotated[

@@ -11,6 +11,7 @@ from typing import Any
 
 from r2med.data import Dataset, names
 from r2med.data.loading import load_dataset
+from r2med.data.locating import announce_fetching
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import Record
@@ -60,6 +61,7 @@ class RunPlan:
         """
         # One view of the store for everything, so that what one system made is used by the next one.
         store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
+        announce_fetching([source for source in self.data if isinstance(source, str)], store)
         datasets = [
             _attempt(load_dataset, source, store) if isinstance(source, str) else source for source in self.data
         ]

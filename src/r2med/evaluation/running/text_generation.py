@@ -13,6 +13,7 @@ from typing import cast
 
 from r2med.data import Dataset, names
 from r2med.data.loading import load_dataset
+from r2med.data.locating import announce_fetching
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
@@ -112,10 +113,11 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
         resolve_llm(name, runtime.setup)
     declared = stage_table.stage(call, "expand")
     expander: Expander = stages.bound(declared, runtime)
-    datasets: list[Dataset] = []
+    sources: list[str | Dataset] = []
     for source in data:
-        words = [source] if isinstance(source, Dataset) else names(source)
-        datasets += [word if isinstance(word, Dataset) else load_dataset(word, runtime.store) for word in words]
+        sources += [source] if isinstance(source, Dataset) else names(source)
+    announce_fetching([source for source in sources if isinstance(source, str)], runtime.store)
+    datasets = [source if isinstance(source, Dataset) else load_dataset(source, runtime.store) for source in sources]
     _check_names(datasets)
     check([expander], datasets)
     return GenerationPlan(call, expander, datasets, runtime)

@@ -63,7 +63,7 @@ def read_entries(
     faults += shown.faults
     if not shown.records and not beside:
         why = faults[0] if faults else "they have only answers, and no record of a system"
-        raise UserError(f"no entry in {folder} can be shown: {why}")
+        raise UserError(f"no entry in {folder} can be shown: ", why)
     return SubmittedRecords(shown.records, [shown.named_answers(each) for each in read.answers])
 
 
