@@ -32,6 +32,7 @@ from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import file_state
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -142,7 +143,7 @@ def read(location: Location, problems: Problems, store: Store) -> FolderReading:
     queries = gather_queries(layout, qrels, problems)
     corpus, document_rows = _corpus(layout, card.characters if card else 0, problems, store)
     aspects = gather_aspects(aspect_rows(layout, problems), problems)
-    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {folder})"] if problems.flaws else []
+    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(folder)})"] if problems.flaws else []
     flaws += _unknown(name, queries, corpus, qrels, store)
     notices = (*problems.notices, *flaws)
     dataset = Dataset(*(name, queries, corpus, qrels, card, folder, location.source), notices=notices, aspects=aspects)

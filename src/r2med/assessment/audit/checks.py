@@ -41,6 +41,7 @@ from r2med.foundation.core.notices import Notice
 from r2med.foundation.core.version import __version__
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.pages.finding import Finding, worst
+from r2med.foundation.text.terminal_text import quoted
 
 RESULTS = Path("results")
 
@@ -139,7 +140,8 @@ def _rankings(dataset: Dataset, results: Path | None) -> tuple[Mapping[str, List
         rankings = rankings_at_hand(dataset, results)
         if not rankings:
             raise UserError(
-                f"{results} has no ranking of {dataset.name} as it is now: make one with r2med run SYSTEM -o {results}"
+                f"{results} has no ranking of {dataset.name} as it is now: make one with "
+                f"r2med run SYSTEM --data {quoted(dataset.word)} -o {quoted(results)}"
             )
         return rankings, ""
     try:

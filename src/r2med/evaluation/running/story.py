@@ -126,14 +126,13 @@ def find_record(system: str, dataset: str, results: Path | str = "results") -> P
     own = load_dataset(dataset).fingerprint if is_dataset(Path(dataset)) else ""
     found = collect([system], results, max_failures=1, fingerprint=own)
     kept = {each.record.dataset.name: each.path for each in found}
-    if dataset not in kept:
-        dataset = name_of(dataset)
-    if dataset not in kept:
+    name = dataset if dataset in kept else name_of(dataset)
+    if name not in kept:
         raise UserError(
-            f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: make one with ",
+            f"{results} has no record of {system} on {name}{nearest(name, kept)}: make one with ",
             Command("run", system, data=dataset),
         )
-    return kept[dataset]
+    return kept[name]
 
 
 def _some(record: Record) -> str:

@@ -27,6 +27,7 @@ from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_atomically
+from r2med.foundation.text.terminal_text import quoted
 from r2med.publication.leaderboard.stated_settings import lock_faults
 from r2med.publication.leaderboard.submitted_answers import (
     board_name,
@@ -108,7 +109,7 @@ def read_entry(path: Path) -> Entry:
     for fault in unclear_name(path.stem):
         raise UserError(f"{path}: ", fault)
     if "records" not in body:
-        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
+        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {quoted(path)}")
     if written != FORMAT:
         raise UserError(f"{path} is an entry of format {str(written)[:40]}, but this version reads format {FORMAT}")
     try:
