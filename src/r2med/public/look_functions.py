@@ -56,7 +56,7 @@ def why(
         return query_story(str(given), query, data, setup)
     if isinstance(given, Dataset):
         return query_story(find_record(named[0], given.name, results), query, data or given, setup)
-    word = unambiguous(given)
+    word = unambiguous(given if isinstance(given, Path) else str(given))
     folder = word if Path(word).is_dir() else None
     return query_story(find_record(named[0], word, results), query, data or folder, setup)
 
