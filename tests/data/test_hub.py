@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from r2med.data.dataset_cards import cards
+from r2med.foundation.text.plurals import shown_bytes
 from support.by_day import some_by_day
 from support.datasets import hub_files
+from support.facts import states
 from support.hub import serve
 from support.processes import python
 
@@ -69,3 +71,31 @@ def test_the_revision_fetched_is_the_one_of_the_card() -> None:
     hub = cards()["Biology"].hub
     assert hub is not None
     assert (hub.repository, hub.revision) == (BIOLOGY, REVISION)
+
+
+FETCH = """
+import logging, sys
+logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+import r2med
+r2med.fetch_data(["Biology", "demo/Biology"])
+"""
+
+
+def test_bytes_and_minutes_are_said_before_a_download_and_not_again(
+    tmp_path: Path, surroundings: dict[str, str | Path]
+) -> None:
+    repository = hub_files(tmp_path / "repository")
+    (repository / "large.bin").write_bytes(bytes(2_000_000))
+    size = sum(file.stat().st_size for file in repository.rglob("*") if file.is_file())
+    with serve(repository, BIOLOGY, REVISION) as hub:
+        online = surroundings | {"HF_ENDPOINT": hub.address}
+        first, second = (python(FETCH, **online).stdout for _ in range(2))
+    line = next(line for line in first.splitlines() if "fetched" in line)
+    states(line, "1 repository", shown_bytes(size), "1 minute", "10 MB a second")
+    assert "minute" not in second
+
+
+def test_a_hub_out_of_reach_announces_no_download(surroundings: dict[str, str | Path]) -> None:
+    failed = python(FETCH, **surroundings)
+    assert failed.returncode != 0
+    assert "minute" not in failed.stdout

@@ -32,7 +32,7 @@ def show_plan(plan: RunPlan) -> None:
     from r2med.evaluation.running.planning import absent_data, runs_planned, stage_plans
     from r2med.foundation.core.errors import MissingExtraError
     from r2med.foundation.pages.page import table_page
-    from r2med.foundation.text.terminal_text import printable
+    from r2med.foundation.text.terminal_text import printable, quoted
     from r2med.models.encoders.devices import devices
     from r2med.systems.system.families import reuse_notes
 
@@ -59,7 +59,9 @@ def show_plan(plan: RunPlan) -> None:
     if not asking:
         print("no LLM would be asked")
     elif absent:
-        named = next((group for group, names in groups().items() if set(names) == set(absent)), " ".join(absent))
+        named = next(
+            (group for group, names in groups().items() if set(names) == set(absent)), " ".join(map(quoted, absent))
+        )
         print(f"prompts are shown when the data are on this machine: r2med data fetch {named}")
     show_previews(previews, plan.runtime)
 

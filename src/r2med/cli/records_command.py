@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from r2med.cli.generated import generated
-from r2med.foundation.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable, quoted
 from r2med.public.record_functions import export_records, import_records
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def show_imported(record: Record, out: str | Path) -> None:
     """Print the score of an imported record."""
     print(printable(f"{record.system} on {record.dataset.name}: nDCG@10 {100 * record.mean['nDCG@10']:.2f}"))
-    print(printable(f"compare it with others: r2med compare --results {out}"))
+    print(printable(f"compare it with others: r2med compare --results {quoted(out)}"))
 
 
 def show_files(files: Sequence[Path]) -> None:

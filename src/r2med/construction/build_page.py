@@ -17,6 +17,7 @@ from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Column, Value, shown_dollars
 from r2med.foundation.pages.page import Note, Page, Section, Table, table_page
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 
 LETTERS = 1000
 """Characters of a field that are shown."""
@@ -44,8 +45,8 @@ def _findings(made: BuildFolder, done: Sequence[Done]) -> Iterator[str]:
             yield f"{left_out}: {counted_reasons(reasons)}"
     if waiting := sum(map(is_unsettled, by_candidate(reviews).values())):
         undecided = f"{counted(waiting, 'reviewed candidate')} without a decision"
-        yield f"{undecided}, because people disagree or are unsure: r2med review serve {made.out} settles them"
-    again = f"r2med build run PLAN.toml -o {made.out} writes it again"
+        yield f"{undecided}, because people disagree or are unsure: r2med review serve {quoted(made.out)} settles them"
+    again = f"r2med build run PLAN.toml -o {quoted(made.out)} writes it again"
     if lacks_reviews(made):
         yield f"{made.dataset} lacks reviews: {again}"
     elif lacks_reviewers(made):
@@ -70,7 +71,7 @@ def steps_page(made: BuildFolder, done: Sequence[Done | None]) -> Page:
         rows.append([number, str(step), left.stream, left.kept, out, left.cost.calls, why])
     counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]
     columns = (Column("#", "integer"), Column("step"), Column("stream"), *counts, Column("why"))
-    left_out = f"r2med build show {made.out} --step N --rejected shows what a step left out."
+    left_out = f"r2med build show {quoted(made.out)} --step N --rejected shows what a step left out."
     hints = (left_out, links_hint(made.out))
     notes = [Note(hint, "quiet") for hint in hints if hint]
     return table_page("Steps of a build", Table(columns, rows), notes=notes)

@@ -28,6 +28,7 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import exclusive, sha256, write_atomically
+from r2med.foundation.text.terminal_text import quoted
 from r2med.models.llm.chat import FROM_THE_MODEL
 
 log = logging.getLogger("r2med")
@@ -105,7 +106,7 @@ class BuildFolder:
         """Open the build in a folder. Raises UserError if there is no build in it."""
         copy = Path(out) / PLAN
         if not copy.is_file():
-            raise UserError(f"{out} does not contain a build: r2med build run PLAN.toml -o {out} makes one")
+            raise UserError(f"{out} does not contain a build: r2med build run PLAN.toml -o {quoted(out)} makes one")
         return cls(BuildPlan.read(copy), Path(out))
 
     def folder(self, number: int) -> Path:
@@ -150,7 +151,7 @@ class BuildFolder:
             raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} steps (r2med build show)")
         number = number or len(self.plan.steps)
         if Done.read(self.folder(number)) is None:
-            raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {self.out}")
+            raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {quoted(self.out)}")
         lines: Iterator[StreamItem | Rejected] = self.rejected(number) if rejected else self.items(number)
         return [_shown(line) for line in drawn(lines, count, seed)]
 

@@ -20,6 +20,7 @@ from r2med.construction.pipeline import BuildFolder
 from r2med.construction.step import damaged
 from r2med.construction.steps.full_candidates import full_candidates
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -176,7 +177,7 @@ def finished_build(folder: Path) -> BuildFolder:
     build = BuildFolder.open(folder)
     for number, done in enumerate(build.status(), 1):
         if done is None:
-            raise UserError(f"step {number} of {folder} is not done yet: r2med build run PLAN.toml -o {folder}")
+            raise UserError(f"step {number} of {folder} is not done yet: r2med build run PLAN.toml -o {quoted(folder)}")
         if changed := done.changed_file(build.folder(number)):
             raise damaged(changed)
     return build

@@ -25,6 +25,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
+from r2med.foundation.text.terminal_text import quoted
 
 AnyItem = TypeVar("AnyItem", bound=BaseModel)
 
@@ -86,7 +87,9 @@ def damaged(path: Path, line: int = 0) -> UserError:
     """Return the error for a file that was changed after its step wrote it."""
     where = f"{path}, line {line}," if line else path
     out = path.parents[2]
-    return UserError(f"{where} was changed after its step wrote it: r2med build run PLAN.toml -o {out} makes it again")
+    return UserError(
+        f"{where} was changed after its step wrote it: r2med build run PLAN.toml -o {quoted(out)} makes it again"
+    )
 
 
 def beside(folder: Path, name: str) -> Path:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
+from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction, cards, groups
 from r2med.foundation.core.errors import UserError, refuse_table
 from r2med.foundation.store import digest
 from r2med.foundation.store.dataset_labels import dataset_label
@@ -197,6 +197,12 @@ class Dataset:
         mimics = {query: labels for query, labels in self.mimics.items() if query in wanted}
         kept = [each for each in self.queries if each.id in wanted]
         return replace(self, queries=kept, qrels=Qrels(judged), aspects=aspects, mimics=mimics)
+
+    @property
+    def word(self) -> str:
+        """The word to type for the dataset: its name, or its folder if the name is not known."""
+        known = self.name in cards() or self.name in groups()["demo"]
+        return self.name if known or self.folder is None else str(self.folder)
 
     @property
     def label(self) -> str:

@@ -164,7 +164,7 @@ class TrainingSheet(SheetPart):
             raise UserError(f"{path}: the datasheet cannot be read ({error.strerror})") from None
         except ValidationError as error:
             why = explained(error)
-            raise UserError(f"{path}: not a datasheet of r2med data training: {why}") from None
+            raise UserError(f"{path}: not a datasheet of r2med data training: ", why) from None
 
 
 class Lineage(SheetPart):

@@ -138,7 +138,8 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"{folder} is not a folder: name a folder of results or of a board")
-    names = {name_of(word), Path(word).name, *map(name_in, labels)}
+    gone = {Path(word).name} if not Path(word).is_dir() else set()  # a folder here has its own name
+    names = {name_of(word), *gone, *map(name_in, labels)}
     found = [
         path
         for folder in folders

@@ -40,6 +40,7 @@ def why(
     query, or if the data have changed since the record was made.
     """
     from r2med.data.dataset import Dataset
+    from r2med.data.locating import unambiguous
     from r2med.evaluation.running.story import find_record, query_story
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.core.notices import Command
@@ -55,8 +56,9 @@ def why(
         return query_story(str(given), query, data, setup)
     if isinstance(given, Dataset):
         return query_story(find_record(named[0], given.name, results), query, data or given, setup)
-    folder = str(given) if Path(str(given)).is_dir() else None
-    return query_story(find_record(named[0], str(given), results), query, data or folder, setup)
+    word = unambiguous(given if isinstance(given, Path) else str(given))
+    folder = word if Path(word).is_dir() else None
+    return query_story(find_record(named[0], word, results), query, data or folder, setup)
 
 
 def board(

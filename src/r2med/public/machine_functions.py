@@ -25,7 +25,7 @@ def list_cache(store: Store | None = None) -> Listing:
 def clear_cache(
     dataset: Annotated[
         str | Path | None,
-        Flag("Remove everything that was computed for this dataset.", metavar="NAME", completion="datasets"),
+        Flag("Remove everything that was computed for this dataset.", metavar="NAME", completion="datasets", kind=str),
     ] = None,
     model: Annotated[str | None, Flag("Remove vectors and scores of this model.", completion="models")] = None,
     llm: Annotated[
@@ -52,12 +52,14 @@ def clear_cache(
     folders of results are kept, unless these are named. Your own files in such a folder (traces, packs, exports,
     overlays, …) are never removed: those that quote the dataset are listed. Without `yes`, nothing is removed.
     """
+    from r2med.data.locating import unambiguous
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.public.clearing import Clearing
     from r2med.public.listing import listed_lines
 
-    wanted = Clearing(str(dataset or ""), model or "", llm or "", everything, tuple(map(Path, several(results))))
+    word = unambiguous(dataset) if dataset else ""
+    wanted = Clearing(word, model or "", llm or "", everything, tuple(map(Path, several(results))))
     lines = list(wanted.carry_out(store or default_store(), yes))
     return listed_lines("Cleared" if yes else "What would be cleared", lines, lines)
 

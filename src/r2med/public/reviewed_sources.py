@@ -22,6 +22,7 @@ from r2med.data.overlays import SUFFIX, Aspect, check_overlay_name
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.json_value import page_value
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 from r2med.public.listing import Listing
 from r2med.server import serving
 
@@ -112,7 +113,7 @@ def _people_labels(overlay: Path, file: Path) -> Iterator[str]:
     waiting = sum(len(people.unsettled(name, aspect)) for name in people.datasets for aspect in get_args(Aspect))
     if waiting:
         tied = f"As many people say yes as no about {counted(waiting, 'passage')}, whose labels do not count"
-        yield f"{tied}: r2med review serve {overlay} settles them"
+        yield f"{tied}: r2med review serve {quoted(overlay)} settles them"
 
 
 def _kept_nuggets(path: Path, file: Path, data: GivenData) -> Iterator[str]:
@@ -144,7 +145,7 @@ def import_source(source: Path, file: Path, kind: str | None) -> Iterator[str]:
     added = add_reviews(source, import_reviews(file, rubrics), rubrics)
     yield f"{counted(added, 'new review')} from {file}"
     if source.is_dir() and lacks_reviews(made := BuildFolder.open(source)):
-        again = f"r2med build run PLAN.toml -o {source} writes it again"
+        again = f"r2med build run PLAN.toml -o {quoted(source)} writes it again"
         yield f"{made.dataset} does not have them yet: {again}"
 
 
@@ -155,12 +156,14 @@ def agreement_of(source: Path, other: Path | None, kind: str | None) -> Listing:
         _refuse_kind(source, kind)
         if other is None:
             raise UserError(
-                f"{source} is an overlay: name another one whose labels are compared; r2med review export {source} "
-                "-o FILE writes those of people"
+                f"{source} is an overlay: name another one whose labels are compared; "
+                f"r2med review export {quoted(source)} -o FILE writes those of people"
             )
         page, value = comparison_page([source, other])
         return Listing(page, value)
     if found == "nuggets":
-        raise UserError(f"{source} has nuggets: r2med review export {source} -o FILE writes those that people keep")
+        raise UserError(
+            f"{source} has nuggets: r2med review export {quoted(source)} -o FILE writes those that people keep"
+        )
     page = agreement_page(source, review_rubrics(kind or PASSAGE)[1])
     return Listing(page, page_value(page))

@@ -178,8 +178,8 @@ def test_groups_of_datasets_are_never_averaged_together() -> None:
     compared = comparison(collection(made), resamples=50)
     assert compared.datasets == ["Biology"]
     assert compared.notices == (
-        "medical is left out, because groups are not averaged together: compare it with compare(data=['medical'])",
-        "own data is left out, because groups are not averaged together: compare it with compare(data=['mine'])",
+        "medical is left out, because groups are not averaged together: choose it by data (--data medical)",
+        "own data is left out, because groups are not averaged together: choose it by data (--data mine)",
     )
     medical = comparison(collection(made), resamples=50, data=["medical"])
     assert (medical.datasets, medical.notices) == (["NFCorpus", "SciFact"], ())

@@ -230,7 +230,9 @@ class AnswerPlan:
             return belonging(topics.items())
 
         results = retrieval.evaluate(out, announce=announce, within=within)
-        errors = [f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None]
+        errors: list[str] = [
+            Notice(f"{cell.system} on {cell.dataset}: ", cell.error) for cell in results if cell.record is None
+        ]
         known: dict[Path, AnswerRecord] = {}
         work: list[_ReaderWork] = []
         order: list[Path] = []

@@ -28,6 +28,7 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.text.terminal_text import quoted
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 
 DEPTH = 10
@@ -81,7 +82,9 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
                 else:
                     ranks[document] = min(rank, ranks.get(document, rank))
     if not systems:
-        raise UserError(f"there is no ranking of {dataset.name}: make one with r2med run SYSTEM --data {dataset.name}")
+        raise UserError(
+            f"there is no ranking of {dataset.name}: make one with r2med run SYSTEM --data {quoted(dataset.word)}"
+        )
     ordered = {query: tuple(sorted(ranks, key=lambda each: (ranks[each], each))) for query, ranks in best.items()}
     return UnjudgedPool(
         dataset, {query: each for query, each in ordered.items() if each}, tuple(dict.fromkeys(systems)), len(positives)

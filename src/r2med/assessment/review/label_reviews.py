@@ -14,6 +14,7 @@ from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.terminal_text import quoted
 
 
 def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> list[tuple[DrawnPair, Item]]:
@@ -52,7 +53,7 @@ def people_overlay(file: Path, name: str) -> Overlay:
     """
     path = reviews_file(file)
     if not path.is_file():
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {quoted(file)}")
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
         drawn = {item: DrawnPair(**fields) for item, fields in book.drawn().items()}
@@ -65,7 +66,7 @@ def people_overlay(file: Path, name: str) -> Overlay:
         if review.item in drawn
     ]
     if not labels:
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {quoted(file)}")
     return Overlay(name, tuple(labels))
 
 

@@ -39,6 +39,7 @@ from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import json_line, replaced, sha256, write_json
 from r2med.foundation.text.search_languages import ENGLISH
+from r2med.foundation.text.terminal_text import quoted
 
 CARD, LABELS, CROISSANT = "card.toml", "labels.jsonl", "croissant.json"
 Row = Mapping[str, Any]
@@ -53,8 +54,8 @@ def write_output(build: BuildFolder, setup: Setup | Runtime) -> Path | None:
     if not made.labels:
         return None
     if not made.questions:
-        people = f"; people rejected {len(made.refused)} (r2med build show {build.out})" if made.refused else ""
-        look = f"r2med build show {build.out} -n 5 shows judgements"
+        people = f"; people rejected {len(made.refused)} (r2med build show {quoted(build.out)})" if made.refused else ""
+        look = f"r2med build show {quoted(build.out)} -n 5 shows judgements"
         raise UserError(f"no question has a relevant document: {look}{people}")
     folder = build.dataset
     with replaced(folder, CARD, "a dataset") as new:

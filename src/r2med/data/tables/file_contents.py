@@ -23,7 +23,7 @@ def check_content(path: Path) -> None:
         head = file.read(HEAD_BYTES)
     suffix = path.suffix.lower()
     if fault := _fault(head.removeprefix(b"\xef\xbb\xbf"), suffix) if head else "":
-        raise UserError(f"{path}: {fault}")
+        raise UserError(f"{path}: ", fault)
 
 
 def _fault(head: bytes, suffix: str) -> str:

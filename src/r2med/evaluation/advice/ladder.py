@@ -14,7 +14,6 @@ from typing import Any, assert_never
 import numpy as np
 
 from r2med.data import Dataset
-from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
 from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, PricedSystem, budget_choice
 from r2med.evaluation.comparison.gaps import Gap, gaps_from_first, middle_pair
@@ -32,6 +31,7 @@ from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Kind, stage_class
+from r2med.foundation.text.terminal_text import quoted
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.weights import is_here
@@ -141,7 +141,7 @@ def _require_answers(dataset: Dataset) -> None:
     if relevant.isdisjoint(dataset.corpus.ids(range(len(dataset.corpus)))):
         raise UserError(
             f"the judgements of {dataset.name} match nothing: no question has a relevant passage in the corpus. "
-            f"Check the ids with r2med data check {_typed(dataset)}"
+            f"Check the ids with r2med data check {quoted(dataset.word)}"
         )
 
 
@@ -389,7 +389,7 @@ class _Ladder:
             in_budget=choice is None or choice.best is not None,
             within=() if choice is None else tuple(choice.sentences(str(HEADLINE_MEASURE))),
             left_out=tuple(self._left_out),
-            data=_typed(self._dataset),
+            data=self._dataset.word,
         )
 
     def _choice(self, limit: CostLimit, whole: Sequence[str]) -> BudgetChoice:
@@ -409,12 +409,6 @@ class _Ladder:
         known = spec != best and not np.isnan(low)
         behind = float((rows[0] - rows[1]).mean())
         return replace(rung, behind=behind, behind_low=low if known else None, behind_high=high if known else None, p=p)
-
-
-def _typed(dataset: Dataset) -> str:
-    """Return the word to type for a dataset: its name, or its folder if the name is not known."""
-    known = dataset.name in cards() or dataset.name in groups()["demo"]
-    return dataset.name if known or dataset.folder is None else str(dataset.folder)
 
 
 def _weighted(seconds: Sequence[float | None], share: Sequence[float]) -> float | None:

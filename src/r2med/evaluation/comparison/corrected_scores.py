@@ -24,6 +24,7 @@ from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Page, Section, Table
 from r2med.foundation.store import digest
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ def corrected_scores(
     ranked = sorted(scores, key=lambda system: scores[system].value * (1 if lower else -1))
     if not scores:
         raise UserError(
-            f"no system has a record on each of {', '.join(names)}: r2med run SYSTEM --data {','.join(names)}"
+            f"no system has a record on each of {', '.join(names)}: r2med run SYSTEM --data {quoted(','.join(names))}"
         )
     pairs = {pair: mean for pair in combinations(ranked, 2) if (mean := values.mean(names, *pair))}
     unused = {name: count for name, count in unused.items() if count}

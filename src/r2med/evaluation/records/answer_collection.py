@@ -20,6 +20,7 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.spec import named_system
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -272,7 +273,8 @@ def _read_all(source: Path) -> list[StoredAnswers]:
     files = [source] if source.is_file() else answer_files(source)
     if not files:
         raise UserError(
-            f"there are no answer records in {source}: make some with r2med answer bm25 --reader LLM -o {source}"
+            f"there are no answer records in {source}: make some with "
+            f"r2med answer bm25 --reader LLM -o {quoted(source)}"
         )
     return [StoredAnswers(record, path) for record, path in sound_records(files, AnswerRecord.read, answer_faults)]
 

@@ -24,6 +24,7 @@ from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.one_or_many import flattened
 from r2med.foundation.core.spec import named_system, variants
 from r2med.foundation.store import default_store
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -227,7 +228,7 @@ def _read_all(source: Path) -> list[StoredRecord]:
         )
     files = [source] if source.is_file() else record_files(source)
     if not files:
-        raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
+        raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {quoted(source)}")
     return [StoredRecord(record, path) for record, path in sound_records(files, Record.read, record_faults)]
 
 

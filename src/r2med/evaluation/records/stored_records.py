@@ -91,9 +91,14 @@ class StoredRecord:
     @property
     def how_to_make_it_again(self) -> str:
         """The end of a message: the command that makes the record and its files again."""
-        name = self.record.dataset.name
-        data = name if name in cards() or name in groups()["demo"] else "FOLDER"
-        return Notice("make it again with ", Command("run", self.record.system, data=data))
+        return Notice(
+            "make it again with ", Command("run", self.record.system, data=typed_name(self.record.dataset.name))
+        )
+
+
+def typed_name(name: str) -> str:
+    """Return the name of a dataset in records as it is typed. Only its owner knows where a folder is."""
+    return name if name in cards() or name in groups()["demo"] else "FOLDER"
 
 
 @dataclass(frozen=True)

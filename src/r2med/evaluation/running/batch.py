@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from r2med.data import Dataset, load, names
+from r2med.data import Dataset, names
+from r2med.data.loading import load_dataset
+from r2med.data.locating import announce_fetching
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import Record
@@ -60,7 +62,10 @@ class RunPlan:
         self.check_installed()
         # One view of the store for everything, so that what one system made is used by the next one.
         store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
-        datasets = [_attempt(load, source, store) if isinstance(source, str) else source for source in self.data]
+        announce_fetching([source for source in self.data if isinstance(source, str)], store)
+        datasets = [
+            _attempt(load_dataset, source, store) if isinstance(source, str) else source for source in self.data
+        ]
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
         faults = [_attempt(system.check, loaded, self.repeats) for system in self.systems]
@@ -113,7 +118,7 @@ class RunPlan:
 
     def datasets(self) -> list[Dataset]:
         """Load the datasets and return them."""
-        return [load(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
+        return [load_dataset(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
 
     def _cell(
         self,

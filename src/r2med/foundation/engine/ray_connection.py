@@ -53,7 +53,7 @@ def connect(engine: str) -> bool:
         if "Traceback" in reason:  # of another process
             reason = reason.strip().splitlines()[-1]
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-        raise UserError(f"{where} cannot be used: {reason}") from None
+        raise UserError(f"{where} cannot be used: ", reason) from None
     finally:
         # Ray has put its own handler in place, which writes a stack.
         if threading.current_thread() is threading.main_thread() and stopped_by is not None:

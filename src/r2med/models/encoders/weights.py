@@ -364,5 +364,5 @@ def json_object(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise UserError(f"{path}: not JSON: {error}") from None
+        raise UserError(f"{path}: not JSON: ", error) from None
     return content if isinstance(content, dict) else {}

@@ -22,7 +22,7 @@ from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.answers.scoring import with_rules
 from r2med.assessment.answers.searched_answers import searched_answer
 from r2med.data.dataset import Dataset, Query
-from r2med.data.loading import load
+from r2med.data.given_data import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.models.llm.llm_cards import LLMCard

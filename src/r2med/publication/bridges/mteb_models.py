@@ -100,7 +100,7 @@ class RegisteredModel:
             known = [meta.name for meta in mteb.get_model_metas()]
             raise unknown("model of MTEB", typed, known, "hf:ORG/NAME takes any of the hub") from None
         except ValueError as error:  # another revision than the one in the registry
-            raise UserError(f"{name}: {error}") from None
+            raise UserError(f"{name}: ", error) from None
         own_code = meta.loader_kwargs.get("trust_remote_code") and not runtime.setup.trust_remote_code
         for wrong, why in (
             (meta.loader is None, "MTEB has results for this model, but no code to run it"),
@@ -365,7 +365,7 @@ def _quietly(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, UserError) or devices.is_out_of_memory(error):
             raise
-        raise UserError(f"{what}: {type(error).__name__}: {error}") from error
+        raise UserError(f"{what}: {type(error).__name__}: ", error) from error
 
 
 def _task_name(dataset: Dataset) -> str:

@@ -12,7 +12,7 @@ from r2med.data.dataset_cards import groups
 from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.records.stored_records import StoredRecord
+from r2med.evaluation.records.stored_records import StoredRecord, typed_name
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice, Setting
@@ -124,7 +124,7 @@ def _scores(record: Record) -> dict[str, float]:
     if missing := [f"nDCG@{k}" for k in CUTOFFS if f"nDCG@{k}" not in record.mean]:
         raise UserError(
             f"the record of {record.system} on {record.dataset.name} does not hold {missing[0]}: make it again with ",
-            Command("run", record.system, data=record.dataset.name, fresh=True),
+            Command("run", record.system, data=typed_name(record.dataset.name), fresh=True),
         )
     scores: dict[str, float] = {}
     for name, family in FAMILIES.items():

@@ -15,6 +15,7 @@ from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import digest
+from r2med.foundation.text.terminal_text import quoted
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import entry_files, read_entry
 from r2med.publication.leaderboard.submitted_answers import unclear_name
@@ -48,7 +49,9 @@ def read_entries(
     """
     files = entry_files([folder]) if folder.exists() else []
     if not files:
-        raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
+        raise UserError(
+            f"there are no entries in {folder}: make one with r2med submit RECORDS -o {quoted(folder)}/NAME.json"
+        )
     read = SubmittedRecords()
     faults: list[str] = []
     for file in files:
@@ -63,7 +66,7 @@ def read_entries(
     faults += shown.faults
     if not shown.records and not beside:
         why = faults[0] if faults else "they have only answers, and no record of a system"
-        raise UserError(f"no entry in {folder} can be shown: {why}")
+        raise UserError(f"no entry in {folder} can be shown: ", why)
     return SubmittedRecords(shown.records, [shown.named_answers(each) for each in read.answers])
 
 

@@ -27,6 +27,7 @@ from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_atomically
+from r2med.foundation.text.terminal_text import quoted
 from r2med.publication.leaderboard.stated_settings import lock_faults
 from r2med.publication.leaderboard.submitted_answers import (
     board_name,
@@ -106,9 +107,9 @@ def read_entry(path: Path) -> Entry:
             f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
         ) from None
     for fault in unclear_name(path.stem):
-        raise UserError(f"{path}: {fault}")
+        raise UserError(f"{path}: ", fault)
     if "records" not in body:
-        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
+        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {quoted(path)}")
     if written != FORMAT:
         raise UserError(f"{path} is an entry of format {str(written)[:40]}, but this version reads format {FORMAT}")
     try:
@@ -152,17 +153,17 @@ def _check_entry(entry: Entry, path: Path) -> None:
     if not entry.records and not entry.answers:
         raise UserError(f"{path} has no records")
     for name, fault in submitted_answer_faults(entry.answers):
-        raise UserError(f"{path}: {name[:400]}: {fault}")
+        raise UserError(f"{path}: {name[:400]}: ", fault)
     if fault := repeat_fault(
         (f"{each.name} ({each.passages} passages, {each.form})", each.dataset.name, each.settings)
         for each in entry.answers
     ):
-        raise UserError(f"{path}: {fault}")
+        raise UserError(f"{path}: ", fault)
     if fault := repeat_fault((record.system, record.dataset.name, record.settings) for record in entry.records):
-        raise UserError(f"{path}: {fault}")
+        raise UserError(f"{path}: ", fault)
     for record in entry.records:
         for fault in _faults(record):
-            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
+            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: ", fault)
 
 
 def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) -> None:
@@ -176,7 +177,7 @@ def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) 
     locks, runs = locks_among(files), Counter((record.system, record.dataset.name) for record in records)
     for record in records:
         for fault in lock_faults(record, locks, runs[record.system, record.dataset.name]):
-            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
+            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: ", fault)
 
 
 def _faults(record: Record) -> Iterator[str]:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
+from r2med.data.loading import load_dataset
 from r2med.data.runs.run import Run
 from r2med.data.runs.run_file import decode_id, run_bytes
 from r2med.data.runs.trec import format_run
@@ -25,7 +26,7 @@ from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
+from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
@@ -75,7 +76,7 @@ class Verification:
     def __str__(self) -> str:
         run = f", repeat {self.repeat}" if self.repeat else ""
         record = f"{self.system} on {self.dataset}{run}: " if self.system else ""
-        return f"{self.entry}: {record}{self.verdict}"
+        return Notice(f"{self.entry}: {record}", self.verdict)
 
 
 def verified_entries(
@@ -298,9 +299,9 @@ def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
     name = facts.name
     if name not in cards() and name not in groups()["demo"]:
         what = "this dataset with the file of its overlay" if facts.overlays else "a folder of this name"
-        return Notice(f"r2med does not know the dataset {name}: give {what} with ", Setting("verify", data=...))
+        return f"r2med does not know the dataset {name}: give {what} by data (--data)"
     try:
-        dataset = load(name, store)
+        dataset = load_dataset(name, store)
     except UserError as error:
         return str(error)
     if dataset.name != name:

@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from r2med.data import Dataset
-from r2med.data.given_data import GivenData, loaded
+from r2med.data.given_data import GivenData
+from r2med.data.loading import load_dataset
 from r2med.data.runs import write_run
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.record import Record, record_key
@@ -60,7 +61,8 @@ def find_datasets(collection: RecordCollection, data: Sequence[GivenData], runti
     found: dict[str, Dataset] = {}
     for name in collection.datasets:
         try:
-            dataset = loaded(places.get(name, name), runtime.store)
+            place = places.get(name, name)
+            dataset = place if isinstance(place, Dataset) else load_dataset(place, runtime.store)
         except UserError as error:
             raise UserError(
                 f"{name}: ", error, " (name the folder of your own data: r2med pack --data FOLDER)"

@@ -49,7 +49,7 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             dataset = here(record.dataset)
             if dataset is not None:
                 if fault := score_fault(record, file, dataset):
-                    raise UserError(f"{path}: {fault}")
+                    raise UserError(f"{path}: ", fault)
                 scored.add(record.key)
             _check_stored_ranking(pack, record, path, file, dataset)
         for answers, path in pack.answer_records():
@@ -61,7 +61,7 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             conversations = pack.beside(path, answers.conversations, Path(folder))
             given = answers.given(file.parent)
             if fault := next(answer_record_faults(answers, given, dataset, None, nuggets, conversations), ""):
-                raise UserError(f"{path}: {fault}")
+                raise UserError(f"{path}: ", fault)
             scored.add(answers.key)
     return scored
 
