@@ -65,7 +65,7 @@ GREETING = """\
 r2med {version} measures how well a retrieval system reasons about medicine. To start:
 
   r2med run                                      evaluate BM25 on the bundled demo, in seconds and offline
-  r2med data import notes.csv asked.csv -o mine  make a dataset of your own tables
+  r2med data import notes.csv questions.csv -o mine  make a dataset of your own tables
   r2med advise mine                              which pipeline to use on it, and the command that serves it
   r2med run bm25 → bge-reranker@100 --plan       what a larger run would do, fetch and cost; nothing is done yet
 
@@ -114,7 +114,7 @@ prompts.command("fetch")(generated(fetch_prompts, show_fetched_prompt))
 
 cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
 cache.command("list")(generated(list_cache, show_listing))
-cache.command("clear")(generated(clear_cache, show_lines))
+cache.command("clear")(generated(clear_cache, show_listing))
 cache.command("verify")(generated(verify_cache, show_verified_cache))
 
 PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
