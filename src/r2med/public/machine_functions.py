@@ -27,10 +27,12 @@ def clear_cache(
         str | Path | None,
         Flag("Remove everything that was computed for this dataset.", metavar="NAME", completion="datasets"),
     ] = None,
-    model: Annotated[str | None, Flag("Remove vectors and scores of this model.", completion="models")] = None,
+    model: Annotated[
+        str | None, Flag("Remove vectors and scores of this model.", metavar="NAME", completion="models")
+    ] = None,
     llm: Annotated[
         str | None,
-        Flag("Remove the answers of this LLM. To get them again costs money again.", completion="llms"),
+        Flag("Remove the answers of this LLM. To get them again costs money again.", metavar="NAME", completion="llms"),
     ] = None,
     everything: Annotated[
         bool, Flag("Remove everything except answers of LLMs and embedding APIs.", names=("--all",))

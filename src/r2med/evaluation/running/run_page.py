@@ -1,4 +1,4 @@
-"""The page of an evaluation: a table of scores with the best in bold, failures, errors, and all other tables if asked."""
+"""The page of an evaluation: a table of scores with the best in bold, failures and errors; other tables if asked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ ONE_RUN_CAPTION = Notice(
 )
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
-    "The demo was written so that BM25 fails; hyde(author) is an upper bound: written by hand by the author of the demo."
+    "The demo was written so that BM25 fails. "
+    "hyde(author) is an upper bound: written by hand by the author of the demo."
 )
 
 
@@ -95,9 +96,7 @@ def _scores(results: Results, measure: str, with_all_tables: bool) -> Section:
     return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
 
 
-def _more_tables(
-    results: Results, measure: str, means: Sequence[Mapping[str, float]]
-) -> tuple[list[Table], list[str]]:
+def _more_tables(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> tuple[list[Table], list[str]]:
     """Return the tables of averages by task, costs, mimics and aspects, and explanations of the terms of all tables."""
     tables = []
     others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
