@@ -53,4 +53,4 @@ def test_a_traceback_is_shown_on_demand(r2med: Command) -> None:
 
 def test_the_commands_that_most_people_need_come_first() -> None:
     first, *_ = PANELS.values()
-    assert list(first) == ["run", "compare", "board", "search", "serve", "data", "advise", "doctor"]
+    assert list(first)[:3] == ["run", "compare", "board"]

@@ -39,6 +39,15 @@ def test_run_without_arguments_evaluates_the_demo_and_prints_a_table(demo_run):
     assert len(list(folder.glob("results/demo/*/*.trec.gz"))) == 16
 
 
+def test_the_readme_shows_what_the_demo_prints_first(demo_run):
+    _, done = demo_run
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("and prints:\n\n```\n")[2].partition("```")[0]
+    shown, printed = ([line for line in text.splitlines() if line] for text in (block, done.stdout))
+    assert len(shown) > 3 and printed[: len(shown)] == shown
+    assert "Next" in "".join(printed[len(shown) :]) and len(printed) <= len(shown) + 5
+
+
 def test_all_tables_are_by_dataset_by_task_by_the_aspects_of_one_dataset_and_what_it_took(demo_run, r2med):
     folder, _ = demo_run
     lines = r2med("run", "--all-tables", cwd=folder, R2MED_HOME=folder / "home").stdout.splitlines()

@@ -213,6 +213,8 @@ def _run_captions(results: Results) -> Iterator[str]:
         yield REPEATS_CAPTION
     if any(runs_cell(row) == ONE_RUN for row in results.rows):
         yield ONE_RUN_CAPTION
+    if all(record.offline for record in results.records):
+        yield OFFLINE_CAPTION
 
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
@@ -229,8 +231,6 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
         yield PRICE_CAPTION
     if not all(record.cost_is_known for record in records):
         yield RECORDED_CAPTION
-    if all(record.offline for record in records):
-        yield OFFLINE_CAPTION
 
 
 def failure_lines(records: Sequence[Record]) -> Iterator[str]:
