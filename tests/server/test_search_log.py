@@ -92,7 +92,7 @@ def test_the_log_goes_with_its_dataset(place):
     use(served_app(place, log_searches=True))
     store = Store(place / "home")
     said = list(Clearing(dataset=str(place / "set")).carry_out(store, really=True))
-    assert any("4 logged searches" in line for line in said)
+    assert any("4 logged searches" in line.sentence for line in said)
     (file,) = (place / "home" / "sessions").glob("*.sqlite")
     assert b"looper" not in b"".join(path.read_bytes() for path in file.parent.iterdir())
     with Runtime(store=store) as opened, pytest.raises(UserError, match="log-searches"):

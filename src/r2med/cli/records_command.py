@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from r2med.cli.generated import generated
+from r2med.cli.help_pages import Application
 from r2med.foundation.text.terminal_text import printable, quoted
 from r2med.public.record_functions import export_records, import_records
 
@@ -28,6 +27,6 @@ def show_files(files: Sequence[Path]) -> None:
         print(printable(str(file)))
 
 
-records = typer.Typer(help="Write records in the format of another tool, or read them from it.", no_args_is_help=True)
+records = Application(help="Write records in the format of another tool, or read them from it.", no_args_is_help=True)
 records.command("import")(generated(import_records, show_imported))
 records.command("export")(generated(export_records, show_files))

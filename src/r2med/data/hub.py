@@ -212,7 +212,8 @@ def _given_by_hand(hub: Hub, download: Download, error: Exception) -> Path:
 
 
 def _unreachable(hub: Hub, error: Exception) -> UserError:
-    reason = str(error).split("\n")[0][:160] or type(error).__name__
+    # One sentence, and not cut: Results.errors counts errors that differ in names and commits only as one.
+    reason = re.split(r"\.\s|\n", str(error))[0] or type(error).__name__
     return UserError(
         f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, e.g. ",
         Setting("run", data=f"DIR/{hub.repository.split('/')[-1]}"),

@@ -79,7 +79,7 @@ def answer(
     repeats: Annotated[int, flags.ASKED_REPEATS] = 1,
     untested: Annotated[bool, Flag("Go on if the answers give too few controls to test the judge.")] = False,
     accept: Annotated[bool, Flag("Write records, with a mark, if the judge fails controls among the answers.")] = False,
-    out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"))] = "results",
+    out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"), metavar="DIR")] = "results",
     setup: Annotated[
         Setup | Runtime | None,
         SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", "engine", "recorded", "generations", *flags.TRACE),
@@ -149,7 +149,10 @@ def analyse(
     results: Annotated[str | Path, flags.RESULTS] = "results",
     measure: Annotated[
         str | None,
-        Flag("A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, or the accuracy of answers."),
+        Flag(
+            "A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, or the accuracy of answers.",
+            metavar="NAME",
+        ),
     ] = None,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
     model: Annotated[
@@ -190,7 +193,9 @@ def analyse(
     all_documents: Annotated[
         bool, Flag("Ask the LLM about all documents instead of a sample (contamination).", LLMS)
     ] = False,
-    out: Annotated[str | Path, Flag("Folder for the page and its CSV files.", OUTPUT, ("-o", "--out"))] = "analysis",
+    out: Annotated[
+        str | Path, Flag("Folder for the page and its CSV files.", OUTPUT, ("-o", "--out"), metavar="DIR")
+    ] = "analysis",
     setup: Annotated[
         Setup | Runtime | None,
         SetupFlags(*flags.WEIGHTS, "memory", "llm", *flags.QUESTIONS, *flags.TRACE),
@@ -239,7 +244,7 @@ def reproduce(
         bool, Flag("Only systems that need neither a GPU nor a key: BM25, also with recorded texts.")
     ] = False,
     repeats: Annotated[int, flags.RUN_REPEATS] = 1,
-    out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"))] = "results",
+    out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"), metavar="DIR")] = "results",
     verified: Annotated[
         str | Path | None, Flag("File for expected and observed scores, such as docs/verified.json.", metavar="FILE")
     ] = None,

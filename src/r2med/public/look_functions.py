@@ -66,12 +66,12 @@ def board(
         str | Path | Sequence[str | Path] | None,
         Argument("Folders or files of records. Default: results/.", metavar="RECORDS", kind=str),
     ] = None,
-    out: Annotated[str | Path, Flag("The folder of the site.", names=("-o", "--out"))] = "board",
+    out: Annotated[str | Path, Flag("The folder of the site.", names=("-o", "--out"), metavar="DIR")] = "board",
     data: Annotated[
         str | Path | Dataset | Sequence[str | Path | Dataset] | None,
         Flag("Folder of a dataset of your own, for its texts. May be repeated."),
     ] = None,
-    entries: Annotated[str | Path | None, Flag("Folder with entries written by r2med submit.")] = None,
+    entries: Annotated[str | Path | None, Flag("Folder with entries written by r2med submit.", metavar="DIR")] = None,
     verdicts: Annotated[
         str | Path | None,
         Flag(
@@ -176,16 +176,17 @@ def serve(
     ] = None,
     *,
     retriever: Annotated[
-        str | None, Flag("What searches at /retrieve, e.g. bm25+minilm. Default: the first system's, else bm25.")
+        str | None,
+        Flag("What searches at /retrieve, e.g. bm25+minilm. Default: the first system's, else bm25.", metavar="SYSTEM"),
     ] = None,
     host: Annotated[
-        str, Flag("Address to listen on. An address beyond this machine needs R2MED_SERVE_TOKEN.")
+        str, Flag("Address to listen on. An address beyond this machine needs R2MED_SERVE_TOKEN.", metavar="ADDRESS")
     ] = "127.0.0.1",
     port: Annotated[int, Flag("Port of the server. 0 picks a free one.", low=0, high=65535)] = 8000,
     limits: Annotated[
         str | Path | None,
         Flag(
-            "A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve.md.",
+            "A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve-others.md.",
             metavar="FILE",
             is_rare=True,
         ),

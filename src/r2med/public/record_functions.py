@@ -20,7 +20,7 @@ def import_records(
         str | Path | Dataset | None,
         Flag("A dataset or a folder. Default: the dataset of the task.", completion="datasets"),
     ] = None,
-    out: Annotated[str | Path, Flag("The folder of the records.", names=("--out", "-o"))] = "results",
+    out: Annotated[str | Path, Flag("The folder of the records.", names=("--out", "-o"), metavar="DIR")] = "results",
 ) -> Record:
     """Score predictions of MTEB and store them as a record with its run.
 
@@ -45,7 +45,8 @@ def export_records(
         ),
     ] = "runs",
     out: Annotated[
-        str | Path | None, Flag("The folder to write. Default: the name of the format.", names=("--out", "-o"))
+        str | Path | None,
+        Flag("The folder to write. Default: the name of the format.", names=("--out", "-o"), metavar="DIR"),
     ] = None,
     results: Annotated[str | Path, flags.RESULTS] = "results",
     header: Annotated[

@@ -41,12 +41,15 @@ def run(
     repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
-    out: Annotated[str | Path | None, Flag("Folder for records and runs.", OUTPUT, ("--out", "-o"))] = "results",
+    out: Annotated[
+        str | Path | None, Flag("Folder for records and runs.", OUTPUT, ("--out", "-o"), metavar="DIR")
+    ] = "results",
     measure: Annotated[
         str | None,
         Flag(
             "The measure of the table. Records hold all measures. Default: nDCG@10, or that of the lock.",
             OUTPUT,
+            metavar="NAME",
         ),
     ] = None,
     sort: Annotated[
@@ -140,7 +143,7 @@ def lock(
         ),
     ] = None,
     data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.DATASETS] = None,
-    out: Annotated[str | Path, Flag("File of the lock.", names=("--out", "-o"))] = "plan.lock",
+    out: Annotated[str | Path, Flag("File of the lock.", names=("--out", "-o"), metavar="FILE")] = "plan.lock",
     *,
     expand: Annotated[str | Sequence[str] | None, flags.EXPANSIONS] = None,
     rerank: Annotated[object | Sequence[object] | None, flags.RERANKERS] = None,
@@ -148,7 +151,7 @@ def lock(
     repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
-    measure: Annotated[str | None, Flag("The measure that is compared. Default: nDCG@10.")] = None,
+    measure: Annotated[str | None, Flag("The measure that is compared. Default: nDCG@10.", metavar="NAME")] = None,
     baseline: Annotated[str | None, flags.BASELINE] = None,
     setup: Annotated[
         Setup | Runtime | None,
@@ -210,11 +213,12 @@ def generate(
         Flag(
             "The LLM that writes, if the method does not name it: one of r2med list llms, or any with --base-url.",
             LLMS,
+            metavar="NAME",
             completion="llms",
         ),
     ] = None,
     out: Annotated[
-        str | Path, Flag("Folder for the folders DATASET/METHOD/LLM.", OUTPUT, ("--out", "-o"))
+        str | Path, Flag("Folder for the folders DATASET/METHOD/LLM.", OUTPUT, ("--out", "-o"), metavar="DIR")
     ] = "generations",
     overwrite: Annotated[bool, Flag("Replace files even if they have more texts than the new ones.", OUTPUT)] = False,
     setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", *flags.TRACE)] = None,

@@ -1,4 +1,4 @@
-"""The page of an evaluation: a table of scores with the best in bold, then costs, failures and errors."""
+"""The page of an evaluation: a table of scores with the best in bold, failures and errors; other tables if asked."""
 
 from __future__ import annotations
 
@@ -54,15 +54,17 @@ ONE_RUN_CAPTION = Notice(
 )
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
-    "The demo is small and was written to show one thing: the words of a clinical question mislead, and a text that "
-    "reasons first finds more of the evidence. qwen-coder is a small LLM, whose texts are recorded. "
-    "author is an upper bound: written by hand by the author of the demo. The scores show nothing else."
+    "The demo was written so that BM25 fails. hyde(qwen-coder) reads recorded texts of a small LLM; "
+    "hyde(author) is an upper bound: written by hand by the author of the demo."
 )
 
 
-def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
-    """Return the page with scores, averages, costs, failures, errors and the folder of the records."""
-    sections = [_scores(results, measure)] if results.records else []
+def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tables: bool = True) -> Page:
+    """Return the page with scores, failures, errors and the folder of the records.
+
+    With all tables it also has averages by task, costs, rates of mimics and aspects, with explanations of their terms.
+    """
+    sections = [_scores(results, measure, with_all_tables)] if results.records else []
     parts = [Note(f"≈ {line}.", whole=True) for line in approximate_searches(results.records)]
     failed = (*failure_lines(results.records), *_unranked(results.records))
     parts += [Note(line, "warning", whole=True) for line in failed]
@@ -80,26 +82,37 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
     return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 
 
-def _scores(results: Results, measure: str) -> Section:
-    """Return the tables of scores and costs, with explanations of their terms below."""
+def _scores(results: Results, measure: str, with_all_tables: bool) -> Section:
+    """Return the tables of scores, with explanations of their terms below."""
     means = [row_means(row, measure) for row in results.rows]
     tables = [_score_table(results, measure, means), *_repeat_tables(results, measure)]
+    captions = [Note(caption, "quiet") for caption in _run_captions(results)]
+    if with_all_tables:
+        more_tables, explanations = _more_tables(results, measure, means)
+        tables += more_tables
+        captions += [Note(explanation, "quiet") for explanation in explanations]
+    if not any(measure in record.mean for record in results.records):
+        captions.append(Note(f"No dataset here has the labels that {measure} needs."))
+    return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
+
+
+def _more_tables(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> tuple[list[Table], list[str]]:
+    """Return the tables of averages by task, costs, mimics and aspects, and explanations of the terms of all tables."""
+    tables = []
     others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
     if others:
         by_task = [[mean.get(label) for label in others] for mean in means]
         tables.append(_points_table("average by task", others, results.systems, by_task))
     costs = [row_cost(row) for row in results.rows]
-    captions = [Note(caption, "quiet") for caption in (*_run_captions(results), *_captions(results.records, costs))]
     tables.append(_costs(results, costs))
+    captions = list(_captions(results.records, costs))
     if measure != str(MIMIC) and any(str(MIMIC) in record.mean for record in results.records):
         tables.append(_mimic_table(results))
-        captions.append(Note(MIMIC_CAPTION, "quiet"))
+        captions.append(MIMIC_CAPTION)
     if by_aspects := list(_aspect_tables(results)):
         tables += by_aspects
-        captions.append(Note(ASPECT_CAPTION, "quiet"))
-    if not any(measure in record.mean for record in results.records):
-        captions.append(Note(f"No dataset here has the labels that {measure} needs."))
-    return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
+        captions.append(ASPECT_CAPTION)
+    return tables, captions
 
 
 def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Table:
@@ -200,6 +213,8 @@ def _run_captions(results: Results) -> Iterator[str]:
         yield REPEATS_CAPTION
     if any(runs_cell(row) == ONE_RUN for row in results.rows):
         yield ONE_RUN_CAPTION
+    if all(record.offline for record in results.records):
+        yield OFFLINE_CAPTION
 
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
@@ -216,8 +231,6 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
         yield PRICE_CAPTION
     if not all(record.cost_is_known for record in records):
         yield RECORDED_CAPTION
-    if all(record.offline for record in records):
-        yield OFFLINE_CAPTION
 
 
 def failure_lines(records: Sequence[Record]) -> Iterator[str]:
