@@ -249,6 +249,8 @@ def _settings() -> Iterator[tuple[str, Edit]]:
 
         return edit
 
+    yield "the name of another system", lambda case: case.record().update(name="bm25(k1=2.0)")
+    yield "a name that no run gives", lambda case: case.record().update(name="ours (verified)")
     yield "another k", setting(lambda settings: settings.update(k=10))
     yield "another k1", setting(lambda settings: settings["retrieve"].update(k1=1.5))
     yield "another scorer", setting(lambda settings: settings["retrieve"].update(scorer="lucene"))

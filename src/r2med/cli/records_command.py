@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def show_imported(record: Record, out: str | Path) -> None:
     """Print the score of an imported record."""
-    print(printable(f"{record.system} on {record.dataset.name}: nDCG@10 {100 * record.mean['nDCG@10']:.2f}"))
+    print(printable(f"{record.display_name} on {record.dataset.name}: nDCG@10 {100 * record.mean['nDCG@10']:.2f}"))
     print(printable(f"compare it with others: r2med compare --results {quoted(out)}"))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def show_entry(entry: Entry, records: Sequence[str] | None, out: str | Path, results: str | Path) -> None:
     """Show what an entry contains, and how it is checked."""
-    names = [*(record.system for record in entry.records), *(record.system for record in entry.answers)]
+    names = [*(record.display_name for record in entry.records), *(record.system for record in entry.answers)]
     systems = dict.fromkeys(names)
     answers = f" and {counted(len(entry.answers), 'answer record')}" if entry.answers else ""
     print(printable(f"{out}: {counted(len(entry.records), 'record')}{answers} of {', '.join(systems)}"))

@@ -41,6 +41,12 @@ def run(
     repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
+    name: Annotated[
+        str | None,
+        Flag(
+            "What tables, boards and papers call the system, such as 'mine v1'. Only for a run of one system.", OUTPUT
+        ),
+    ] = None,
     out: Annotated[
         str | Path | None, Flag("Folder for records and runs.", OUTPUT, ("--out", "-o"), metavar="DIR")
     ] = "results",
@@ -92,7 +98,8 @@ def run(
     `Setup`. If `setup` is a `Runtime`, its models stay loaded for the next call. The default data are the suite's, the
     lock's or the demo. `lock` is the file of an evaluation that was decided beforehand: its systems and data are the
     default, and anything else is an error. With `repeats`, each system that varies is run this often. Every run asks
-    the LLMs and shuffles anew, and has its own record.
+    the LLMs and shuffles anew, and has its own record. `name` is what tables call the only system, so that two versions
+    of it stay side by side; of several versions under one name, the one that was run last counts.
     """
     from r2med.data.given_data import given_data
     from r2med.evaluation.running.batch import check_texts_are_used, plan_run, shown_measure
@@ -121,6 +128,7 @@ def run(
             suite=suite or "",
             lock=lock or "",
             repeats=repeats,
+            name=name or "",
             setup=runtime,
         )
         if not isinstance(setup, Runtime):  # a runtime is shared with other systems

@@ -90,7 +90,7 @@ def checked(case: Case, folder: Path, store: Store) -> tuple[list[Verification],
 
 
 def is_marked(each: StoredRecord | StoredAnswers) -> bool:
-    name = each.record.system if isinstance(each, StoredRecord) else each.record.reader
+    name = each.record.display_name if isinstance(each, StoredRecord) else each.record.reader
     return NOT_VERIFIED in name and bool(each.unverified)
 
 
@@ -106,7 +106,7 @@ def _false(case: Case, found: list[Verification], shown: SubmittedRecords) -> It
 def test_the_honest_entry_matches_and_has_no_mark(honest: Case, tmp_path: Path, store: Store) -> None:
     found, shown = checked(honest.copied(), tmp_path / "case", store)
     assert [each.fault for each in found] == [""] * 4
-    assert [each.record.system for each in shown.records] == ["bm25", "hyde(author) → bm25"]
+    assert [each.record.display_name for each in shown.records] == ["bm25", "hyde(author) → bm25"]
     assert not any(each.unverified for each in (*shown.records, *shown.answers))
 
 
@@ -145,7 +145,7 @@ def test_no_forgery_is_shown_without_its_mark_before_it_was_verified(honest: Cas
             shown = read_entries(folder)
         except UserError:
             continue
-        assert all(NOT_VERIFIED in each.record.system for each in shown.records), name
+        assert all(NOT_VERIFIED in each.record.display_name for each in shown.records), name
         assert all(NOT_VERIFIED in each.record.reader for each in shown.answers), name
 
 

@@ -266,7 +266,7 @@ class AnswerPlan:
         systems = {system.name: system for system in self.retrieval.systems}
         for record in retrieved:
             dataset = datasets[record.dataset.name]
-            run = run_path(record_path(out, systems[record.system], dataset, record.key, record.apart))
+            run = run_path(record_path(out, record.system, dataset, record.key, record.apart))
             for reader in self.readers(systems[record.system]):
                 if self.runtime.setup.repeat and not self.varies(record, reader):
                     continue

@@ -72,7 +72,7 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
     for kept in collection.runs_of_all:
         if kept.record.dataset.name != dataset.name or (file := kept.run_file) is None:
             continue
-        systems.append(kept.record.system)
+        systems.append(kept.record.display_name)
         run = WrittenRun(file, [query.id for query in dataset.queries])
         for query, ranks in best.items():
             known = dataset.qrels[query] if aspect == "relevance" else dataset.mimics.get(query, {})

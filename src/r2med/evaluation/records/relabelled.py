@@ -34,7 +34,7 @@ def relabelled(
     if not cells:
         known = ", ".join(sorted(wanted))
         raise UserError(f"the overlays label {known}, and no record is on them: run a system on them first")
-    return RecordCollection({(kept.record.system, kept.record.dataset.name): kept for kept in cells})
+    return RecordCollection({(kept.record.display_name, kept.record.dataset.name): kept for kept in cells})
 
 
 def recorded_datasets(

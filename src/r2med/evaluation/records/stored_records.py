@@ -37,8 +37,6 @@ class StoredRecord:
     """Why the record of an entry is not verified; empty if it is, and for records that were run here."""
     entry: str = ""
     """The names of the entries with this record, separated by commas; empty for records that were run here."""
-    typed: str = ""
-    """The system as it was typed, if the record is shown under another name; otherwise empty."""
     later: tuple[StoredRecord, ...] = ()
     """The records of later repeats of the same system on the same dataset, in their order."""
 
@@ -91,9 +89,9 @@ class StoredRecord:
     @property
     def how_to_make_it_again(self) -> str:
         """The end of a message: the command that makes the record and its files again."""
-        return Notice(
-            "make it again with ", Command("run", self.record.system, data=typed_name(self.record.dataset.name))
-        )
+        data = typed_name(self.record.dataset.name)
+        name = {"name": self.record.name} if self.record.name else {}
+        return Notice("make it again with ", Command("run", self.record.system, data=data, **name))
 
 
 def typed_name(name: str) -> str:
@@ -236,7 +234,7 @@ def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[floa
         known = next(iter(kept.record.per_query.values()), {})
         if measure not in known:
             error = _needs_labels(measure) or unknown("measure", measure, known)
-            raise UserError(f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}: ", error) from None
+            raise UserError(f"{kept.path}: {kept.record.display_name} on {kept.record.dataset.name}: ", error) from None
         raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
 
 

@@ -79,7 +79,7 @@ class Cell:
             return {"system": self.system, "dataset": self.dataset, "error": self.error}
         cost = self.cost
         return {
-            "system": record.system,
+            "system": record.display_name,
             "dataset": record.dataset.name,
             "key": record.key,
             "mean": self.means,
@@ -330,7 +330,7 @@ def dollars_cell(cost: Cost) -> float | str:
 
 def _where(record: Record) -> str:
     """Return what a record is about, for messages."""
-    return f"{record.system} on {record.dataset.name}" + (f", repeat {record.repeat}" if record.repeat else "")
+    return f"{record.display_name} on {record.dataset.name}" + (f", repeat {record.repeat}" if record.repeat else "")
 
 
 def _gave_up(record: Record) -> bool:

@@ -254,7 +254,7 @@ def _unranked(records: Sequence[Record]) -> Iterator[str]:
     """Yield a line for each system whose rerankers left passages out."""
     totals: Counter[str] = Counter()
     for record in records:
-        totals[record.system] += record.unranked
+        totals[record.display_name] += record.unranked
     for system, number in (+totals).items():
         yield f"{system}: {counted(number, 'passage', 'passages')} shown to the reranker but not ranked."
 

@@ -1,7 +1,8 @@
 """Use pipelines of PyTerrier as stages: pyterrier:MODULE:NAME retrieves, or reranks after another retriever.
 
-`r2med.run` also takes them as objects. The module that makes a pipeline imports PyTerrier, not this one. Results of a
-pipeline are reused by later processes only if it has an attribute `revision`, which shows that it has not changed.
+`r2med.run` also takes them as objects. The module that makes a pipeline imports PyTerrier, not this one. A
+pipeline of a module is known by the code of the user's modules. Results of one that was passed in are reused by later
+processes only if it has an attribute `revision`, which shows that it has not changed.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _systems(records: Sequence[StoredRecord]) -> list[list[StoredRecord]]:
     """Return the records of each system of each entry, systems whose records are all verified first."""
     systems: dict[tuple[Path, str], list[StoredRecord]] = {}
     for kept in records:
-        systems.setdefault((kept.path, kept.record.system), []).append(kept)
+        systems.setdefault((kept.path, kept.record.display_name), []).append(kept)
     return sorted(systems.values(), key=lambda each: any(kept.unverified for kept in each))
 
 
@@ -107,25 +107,25 @@ class _Shown:
         self._names: dict[tuple[Path, str], str] = {}
         for kept in beside:
             self._of_dataset.setdefault(kept.record.dataset.name, kept)
-            self._of_system.setdefault(kept.record.system, []).append(kept)
+            self._of_system.setdefault(kept.record.display_name, []).append(kept)
 
     def add(self, system: Sequence[StoredRecord]) -> None:
         """Add the records of a system of an entry, without those that cannot be compared with the others."""
-        typed = system[0].record.system
+        typed = system[0].record.display_name
         fitting = list(self._fitting(system))
         known = {record_content(kept.record) for kept in self._of_system.get(typed, ())}
         if {record_content(kept.record) for kept in fitting} <= known:
             if fitting:
                 first = self._of_system[typed][0]
                 log.info("%s: its records of %s are those of %s", fitting[0].path, typed, first.path)
-                self._names[fitting[0].path, typed] = first.record.system
+                self._names[fitting[0].path, typed] = first.record.display_name
                 self._credit(first, fitting[0])
             return
         name = self._free_name(typed, fitting)
         self._names[fitting[0].path, typed] = name
         for kept in fitting:
-            record = kept.record.model_copy(update={"system": name})
-            made = replace(kept, record=record, typed="" if name == typed else typed)
+            record = kept.record.model_copy(update={"name": name})
+            made = replace(kept, record=record)
             self._of_dataset.setdefault(record.dataset.name, made)
             self._of_system.setdefault(typed, []).append(made)
             self.records.append(made)
@@ -135,7 +135,7 @@ class _Shown:
         if first.is_entry and bool(first.unverified) == bool(other.unverified):
             self.records = [
                 replace(kept, entry=f"{kept.entry}, {other.entry}")
-                if kept.record.system == first.record.system
+                if kept.record.display_name == first.record.display_name
                 else kept
                 for kept in self.records
             ]
@@ -144,7 +144,7 @@ class _Shown:
         of_dataset = dict(self._of_dataset)
         for kept in system:
             if fault := misfit(kept, of_dataset.setdefault(kept.record.dataset.name, kept)):
-                self.faults.append(f"{kept.record.system} of entry {kept.path} is left out: {fault}")
+                self.faults.append(f"{kept.record.display_name} of entry {kept.path} is left out: {fault}")
                 log.warning("%s", self.faults[-1])
             else:
                 yield kept
@@ -152,7 +152,7 @@ class _Shown:
     def _free_name(self, typed: str, fitting: Sequence[StoredRecord]) -> str:
         mark = f" ({NOT_VERIFIED})" if any(kept.unverified for kept in fitting) else ""
         entry = fitting[0].entry
-        taken = {kept.record.system for each in self._of_system.values() for kept in each}
+        taken = {kept.record.display_name for each in self._of_system.values() for kept in each}
         name = typed if typed not in self._of_system else f"{typed} ({entry})"
         number = 1
         while f"{name}{mark}" in taken:

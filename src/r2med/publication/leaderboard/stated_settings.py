@@ -79,7 +79,7 @@ def copied_repeats(records: Sequence[Record]) -> dict[str, str]:
         times = tuple(stage.cost.seconds for stage in record.stages if stage.can_vary and stage.cost.calls)
         if not any(times):
             continue
-        first = seen.setdefault((record.system, record.dataset.name, times), record)
+        first = seen.setdefault((record.display_name, record.dataset.name, times), record)
         if first is not record:
             both = f"repeat {first.repeat} and repeat {record.repeat}"
             faults[record.key] = f"{both} took exactly the same time, so one is a copy of the other"
@@ -94,7 +94,7 @@ def copied_rankings(records: Sequence[Record], contents: Sequence[str]) -> dict[
     first: dict[object, Record] = {}
     copied = {}
     for record, content in sorted(zip(records, contents, strict=True), key=lambda each: each[0].repeat):
-        earlier = first.setdefault((record.system, record.dataset.name, content), record)
+        earlier = first.setdefault((record.display_name, record.dataset.name, content), record)
         if content and earlier.repeat < record.repeat:
             copied[record.key] = f"its ranking is that of repeat {earlier.repeat}, so it may be a copy"
     return copied
@@ -145,6 +145,9 @@ def _failure_faults(record: Record, dataset: Dataset) -> Iterator[str]:
 
 def _name_faults(record: Record) -> Iterator[str]:
     """Yield a fault if the settings contradict the name of the system. A system that is not known here has none."""
+    called = _parsed(record.name) if record.name else None
+    if called is not None and called.name != record.system:
+        yield f"it is called {called.name}, which is another system"
     system = _parsed(record.system)
     if system is None:
         return

@@ -146,10 +146,10 @@ class _Desk:
         Only what matches claims anything, so that a false record cannot block an honest one.
         """
         records = []
-        counts = Counter((record.system, record.dataset.name) for record in entry.records)
+        counts = Counter((record.display_name, record.dataset.name) for record in entry.records)
         copies = copied_repeats(entry.records)
         for record in entry.records:
-            runs = counts[record.system, record.dataset.name]
+            runs = counts[record.display_name, record.dataset.name]
             fault = copies.get(record.key, "") or next(self._faults(record, runs), "")
             records.append(_Claim(fault, "" if fault else self._ranking_digest(record)))
             self._note(records[-1], record.system, path)
@@ -177,7 +177,9 @@ class _Desk:
             if record.key in copied and not fault:
                 left += (copied[record.key],)
             trained = checked_training(record, self._files) if stated and not fault else ""
-            records.append(Verification(path, record.system, record.dataset.name, fault, left, record.repeat, trained))
+            records.append(
+                Verification(path, record.display_name, record.dataset.name, fault, left, record.repeat, trained)
+            )
         false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
         return records, [
             self._checked_answers(each, entry.records, false, path, claim)

@@ -123,7 +123,11 @@ def _recorded_rows(recorded: Recorded, dataset: Dataset) -> bytes:
 
 
 def _again(record: Record) -> str:
-    return f"run it again (r2med run {shlex.quote(record.system)}), then pack it"
+    return f"run it again ({shlex.join(['r2med', 'run', record.system, *_name_flag(record)])}), then pack it"
+
+
+def _name_flag(record: Record) -> list[str]:
+    return ["--name", record.name] if record.name else []
 
 
 def model_settings(settings: Mapping[str, Any], runtime: Runtime) -> dict[str, str]:
@@ -152,7 +156,7 @@ def command_of(record: Record, base_url: str = "", generations: str = "", repeat
 
     `repeats` is the number of runs in the pack.
     """
-    words = ["r2med", "run", record.system, "--data", record.dataset.name]
+    words = ["r2med", "run", record.system, *_name_flag(record), "--data", record.dataset.name]
     if record.settings["k"] != 1000:
         words += ["--k", str(record.settings["k"])]
     if repeats > 1:

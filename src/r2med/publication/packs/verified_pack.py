@@ -365,7 +365,7 @@ def _check_records(pack: OpenPack) -> None:
             if hashes.get((path.parent / facts.file).as_posix(), facts.sha256) != facts.sha256:
                 raise UserError(f"{part.path}: {facts.file} is not the file of this record")
         keys.add(record.key)
-        runs.append((record.system, record.dataset.name, record.settings))
+        runs.append((record.display_name, record.dataset.name, record.settings))
     if fault := repeat_fault(runs):
         raise UserError(fault)
     keys |= set(_checked_answers(pack, hashes, keys))

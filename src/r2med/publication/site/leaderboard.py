@@ -64,7 +64,7 @@ def mimic_rates(collection: RecordCollection) -> dict[str, dict[str, float | Non
     rates = {}
     for system, standing in intervals(labelled, str(MIMIC)).items():
         if standing.mean is not None:
-            mine = [kept for kept in labelled.cells.values() if kept.record.system == system]
+            mine = [kept for kept in labelled.cells.values() if kept.record.display_name == system]
             shares = [_mean(kept, str(MIMIC_LABELLED)) for kept in mine]
             rates[system] = {**score_data(standing.mean), "labelled": round(fmean(shares), 6)}
     return rates
@@ -171,7 +171,7 @@ def _systems(
     trained = stated_training({system: list(runs_of(collection, system)) for system in collection.systems})
     number_of = {system: number for number, system in enumerate(collection.systems)}
     for system in collection.systems:
-        kept = [each for each in collection if each.record.system == system]
+        kept = [each for each in collection if each.record.display_name == system]
         records = list(runs_of(collection, system))
         mine = [each.get(system) for each in standings]
         figures = {name: figure for each in mine if each for name, figure in each.datasets.items()}
@@ -210,7 +210,7 @@ def _aspects(collection: RecordCollection, system: str) -> list[float] | None:
     """Return a system's means over the datasets with aspects; None if there are none, or it lacks one of them."""
     cells = collection.cells.values()
     having = [kept for kept in cells if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
-    mine = [kept for kept in having if kept.record.system == system]
+    mine = [kept for kept in having if kept.record.display_name == system]
     if not mine or len(mine) < len({kept.record.dataset.name for kept in having}):
         return None
     return [round(fmean(_mean(kept, str(each)) for kept in mine), 6) for each in ASPECT_COLUMNS]
