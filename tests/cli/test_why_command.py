@@ -43,6 +43,7 @@ def test_a_system_and_a_dataset_without_a_query_are_answered_with_an_example(r2m
 
 def test_without_a_record_the_printed_command_has_the_typed_folder(tmp_path: Path, r2med: Command) -> None:
     folder = r2med_folder(tmp_path / "my notes/Biology")
+    assert r2med("run", "bm25", "--data", "demo/Biology").returncode == 0
     failed = r2med("why", "bm25", folder, "q1")
     assert failed.returncode == 2
-    states(failed.stderr, f"r2med run bm25 --data '{folder}'")
+    states(failed.stderr.splitlines()[-1], f"r2med run bm25 --data '{folder}'")

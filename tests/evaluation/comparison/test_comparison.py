@@ -198,7 +198,7 @@ def test_the_demo_is_never_mixed_with_other_data() -> None:
     made = records({"weak": 0.3, "strong": 0.5}, {"demo/Biology": 8, "Biology": 40})
     compared = comparison(collection(made), resamples=50)
     assert compared.datasets == ["Biology"]
-    assert "the demo is left out" in compared.notices[0] and "compare(data=['demo'])" in compared.notices[0]
+    assert "the demo is left out" in compared.notices[0] and "data (--data demo)" in compared.notices[0]
     assert comparison(collection(made), resamples=50, data=["demo"]).datasets == ["demo/Biology"]
     with pytest.raises(UserError, match="not averaged together"):
         comparison(collection(made), resamples=50, data=["demo", "Biology"])

@@ -158,7 +158,7 @@ def test_a_dataset_without_a_card_is_given_by_a_folder_of_its_name(results: Path
         (tmp_path / "private" / name).write_bytes((folder / name).read_bytes())
     r2med.run("bm25", str(tmp_path / "private"), out=tmp_path / "runs")
     submit([tmp_path / "runs"], tmp_path / "entry.json")
-    assert "give a folder of this name with verify(data=...)" in fault(tmp_path / "entry.json", tmp_path / "runs")
+    assert "give a folder of this name by data (--data)" in fault(tmp_path / "entry.json", tmp_path / "runs")
     assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[tmp_path / "private"]) == ""
 
 
