@@ -182,6 +182,12 @@ def test_a_failed_try_beside_a_sound_record_is_left_out(results: Path, caplog: p
     assert caplog.messages == [f"{path} is left out: it failed too often, and {kept.path} is used"]
     with pytest.raises(UserError, match="failed for 94 of 100"):
         collect([path])
+    failed(kept, 94, 100).write(kept.path.with_name("bm25-1123456789.json"))
+    caplog.clear()
+    with caplog.at_level("INFO", "r2med"):
+        collect([], results)
+    [note] = caplog.messages
+    states(note, str(path), "failed too often", "1 more of bm25")
 
 
 @pytest.mark.parametrize(("failures", "queries"), [(1, 3), (94, 101), (1, 7), (2, 3)])

@@ -163,9 +163,18 @@ def _without_failed_tries(records: Sequence[StoredRecord], limit: float) -> list
 
     sound = {cell(kept): kept for kept in records if not _failed(kept.record, limit)}
     left_out = [kept for kept in records if cell(kept) in sound and _failed(kept.record, limit)]
-    for kept in left_out:
-        log.info("%s is left out: it failed too often, and %s is used", kept.path, sound[cell(kept)].path)
+    _report_left_out((kept, f"it failed too often, and {sound[cell(kept)].path} is used") for kept in left_out)
     return [kept for kept in records if kept not in left_out]
+
+
+def _report_left_out(reasons: Iterable[tuple[StoredRecord, str]]) -> None:
+    """Write one note for each system, however many of its datasets and repeats are left out."""
+    by_system: dict[str, list[str]] = {}
+    for stored, reason in reasons:
+        by_system.setdefault(stored.record.display_name, []).append(f"{stored.path} is left out: {reason}")
+    for system, notes in by_system.items():
+        more = f" (and {len(notes) - 1} more of {system})" if len(notes) > 1 else ""
+        log.info("%s%s", notes[0], more)
 
 
 AnyRecord = TypeVar("AnyRecord", Record, AnswerRecord)

@@ -183,16 +183,20 @@ class RecordCollection:
 
 
 def missing_repeats(collection: RecordCollection) -> Iterator[str]:
-    """Yield a remark for each system and dataset that lacks a repeat before its last one."""
+    """Yield a remark for each system that lacks a repeat before its last one, with its datasets."""
+    datasets: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (system, dataset), kept in collection.cells.items():
         numbers = [each.record.repeat for each in kept.repeats]
-        if missing := [str(number) for number in range(max(numbers)) if number not in numbers]:
-            which = f"repeat {missing[0]} is" if len(missing) == 1 else f"repeats {', '.join(missing)} are"
-            yield f"{system} on {dataset}: {which} missing, and the others are averaged"
+        if missing := tuple(str(number) for number in range(max(numbers)) if number not in numbers):
+            datasets.setdefault((system, missing), []).append(dataset)
+    for (system, missing), names in datasets.items():
+        which = f"repeat {missing[0]} is" if len(missing) == 1 else f"repeats {', '.join(missing)} are"
+        yield f"{system} on {_counted(names)}: {which} missing, and the others are averaged"
 
 
 def equal_repeats(collection: RecordCollection) -> Iterator[str]:
-    """Yield a remark for each varying system and dataset of which two repeats have the same rankings."""
+    """Yield a remark for each varying system of which two repeats have the same rankings, with its datasets."""
+    datasets: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (system, dataset), kept in collection.cells.items():
         by_run: dict[str, list[str]] = {}
         for each in kept.repeats:
@@ -200,10 +204,17 @@ def equal_repeats(collection: RecordCollection) -> Iterator[str]:
                 by_run.setdefault(each.record.run.sha256, []).append(str(each.record.repeat))
         for numbers in by_run.values():
             if len(numbers) > 1:
-                yield (
-                    f"{system} on {dataset}: repeats {', '.join(numbers)} have the same rankings. Either its LLM "
-                    "answers the same each time, or its seeds make no difference, or they are copies of one run"
-                )
+                datasets.setdefault((system, tuple(numbers)), []).append(dataset)
+    for (system, repeats), names in datasets.items():
+        yield (
+            f"{system} on {_counted(names)}: repeats {', '.join(repeats)} have the same rankings. Either its LLM "
+            "answers the same each time, or its seeds make no difference, or they are copies of one run"
+        )
+
+
+def _counted(datasets: Sequence[str]) -> str:
+    """Return the one dataset, or how many there are: a note that is equal for all of them is one note."""
+    return datasets[0] if len(datasets) == 1 else f"{len(datasets)} datasets"
 
 
 def with_rankings(collection: RecordCollection) -> RecordCollection:
