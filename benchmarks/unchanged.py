@@ -119,8 +119,10 @@ COMMANDS = [
     Command("compare, answers", "compare bm25 'rm3 → bm25' --answers --format json"),
     Command("audit, demo", "audit demo/Biology --format json"),
     Command("audit, large", "audit ./large --against ward/questions.csv --against large/query.jsonl --format json"),
-    Command("advise", f"advise demo/Biology --model minilm {ASKING} --format json -o advice"),
-    Command("data training", "data training demo -o training --format triplets --format listwise --folds 3"),
+    Command("advise", "advise demo/Biology --model minilm --format json -o advice"),
+    Command(
+        "data training", "data training demo/Medical-Sciences -o training --format triplets --format listwise --folds 3"
+    ),
     Command(
         "data training, labels",
         "data training demo/Biology -o training-labels --overlay labels/judged.jsonl --format negatives --folds 2",
@@ -166,28 +168,23 @@ def run_all(source: Path, inputs: Path, folder: Path, is_earlier: bool) -> dict[
             words = command.words if is_earlier or command.now is None else command.now
             if not words:
                 continue
-            began = time.monotonic()
-            ended, printed, said = _run(
-                [address if w == "SERVER" else w for w in shlex.split(words)], folder, variables
-            )
-            if ended:
-                refused[command.name] = said
-            elif "--format json" in words:
-                (folder / "printed" / f"{command.name}.json").write_text(printed, encoding="utf-8")
-            if prompts and not ended:
-                digest = hashlib.sha256(" ".join(sorted(prompts)).encode()).hexdigest()
-                counts = {"number": len(prompts), "digest": digest}
-                (folder / "prompts" / f"{command.name}.json").write_text(json.dumps(counts), encoding="utf-8")
             prompts.clear()
-            print(
-                f"{time.monotonic() - began:6.1f} s  r2med {words}{'  REFUSED: ' + said if ended else ''}", flush=True
-            )
+            began = time.monotonic()
+            fault = _run(command.name, shlex.split(words.replace("SERVER", address)), folder, variables)
+            print(f"{time.monotonic() - began:6.1f} s  r2med {words}", flush=True)
+            if fault:
+                print(f"REFUSED: {fault}", flush=True)
+                refused[command.name] = fault
+            elif prompts:
+                digest = hashlib.sha256(" ".join(sorted(prompts)).encode()).hexdigest()
+                counts = json.dumps({"number": len(prompts), "digest": digest})
+                (folder / "prompts" / f"{command.name}.json").write_text(counts, encoding="utf-8")
     shutil.rmtree(folder / "home")
     return refused
 
 
-def _run(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> tuple[int, str, str]:
-    """Run a command. Return its exit code, what it printed, and the last line of its errors."""
+def _run(name: str, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> str:
+    """Run a command, and keep what it prints as JSON. Return why it was refused; empty if it was not."""
     try:
         done = subprocess.run(
             [sys.executable, "-m", "r2med", *words],
@@ -199,8 +196,11 @@ def _run(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> tu
             timeout=SECONDS,
         )
     except subprocess.TimeoutExpired:
-        return 124, "", f"it took more than {SECONDS} s"
-    return done.returncode, done.stdout, (done.stderr.strip().splitlines() or [""])[-1]
+        return f"it took more than {SECONDS} s"
+    if "json" in words and done.stdout.strip():  # also with code 1: `audit` found something
+        (folder / "printed" / f"{name}.json").write_text(done.stdout, encoding="utf-8")
+        return ""
+    return (done.stderr.strip().splitlines() or ["no message"])[-1] if done.returncode else ""
 
 
 def earlier_outputs(commit: str, kept: Path) -> Path:
