@@ -17,6 +17,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -180,6 +181,7 @@ def run_all(source: Path, inputs: Path, folder: Path, is_earlier: bool) -> dict[
                 counts = json.dumps({"number": len(prompts), "digest": digest})
                 (folder / "prompts" / f"{command.name}.json").write_text(counts, encoding="utf-8")
     shutil.rmtree(folder / "home")
+    (folder / "refused.json").write_text(json.dumps(refused), encoding="utf-8")
     return refused
 
 
@@ -292,16 +294,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit", nargs="?", default=EARLIER)
     parser.add_argument("--kept", type=Path, default=ROOT / "build/unchanged", help="folder of the earlier outputs")
+    parser.add_argument(
+        "--compare-only", action="store_true", help="compare the outputs of the last run, and run nothing"
+    )
     parser.add_argument("--lines", type=int, default=40, help="number of values that differ or are gone to show")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # removes what is unfinished; after SIGKILL it stays
     commit = subprocess.run(
         ["git", "rev-parse", options.commit], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.strip()
     earlier = earlier_outputs(commit, options.kept.resolve())
     outputs = ROOT / "build/unchanged-now"
-    shutil.rmtree(outputs, ignore_errors=True)
-    print(f"this tree; its outputs stay in {outputs}", flush=True)
-    refused = run_all(ROOT / "src", earlier / "inputs", outputs, is_earlier=False)
+    if not options.compare_only:
+        shutil.rmtree(outputs, ignore_errors=True)
+        print(f"this tree; its outputs stay in {outputs}", flush=True)
+        run_all(ROOT / "src", earlier / "inputs", outputs, is_earlier=False)
+    refused = json.loads((outputs / "refused.json").read_text(encoding="utf-8"))
     before, now = read_values(earlier / "outputs"), read_values(outputs)
     faults = report(before, now, compare(before, now), refused, options.lines)
     sys.exit(f"{faults:,} values differ or are gone without a reason" if faults else 0)

@@ -82,7 +82,8 @@ def _read_records(folder: Path) -> Iterator[Pair]:
 
 
 def _read_run(record: Mapping[str, Any], file: Path) -> Iterator[Pair]:
-    key = Key("run", record["system"], dataset=_dataset_name(record))
+    repeat = record.get("settings", {}).get("repeat", 0)
+    key = Key("run", record["system"], condition=f"repeat {repeat}" if repeat else "", dataset=_dataset_name(record))
     for query, measures in {"mean": record["mean"], **record["per_query"]}.items():
         yield from ((key._replace(query=query, measure=name), value) for name, value in measures.items())
     for stage in record["stages"]:
@@ -131,13 +132,11 @@ def _read_tables(folder: Path) -> Iterator[Pair]:
         caption = ""
         for block in re.split(r"\n\s*\n", file.read_text(encoding="utf-8")):
             if block.startswith("| "):
-                head, _, *rows = (
-                    [cell.strip() for cell in line.strip("| ").split(" | ")] for line in block.split("\n")
-                )
-                named = [dict(zip(_distinct(head), row, strict=False)) for row in rows]
-                yield from table(
-                    named, Key(f"table datasheet {caption}", condition=str(file.parent.relative_to(folder)))
-                )
+                lines = (line.removeprefix("| ").removesuffix(" |").split(" | ") for line in block.strip().split("\n"))
+                head, _, *rows = ([cell.strip() for cell in cells] for cells in lines)
+                key = Key(f"table datasheet {caption}", condition=str(file.parent.relative_to(folder)))
+                named = [dict(zip(_distinct(head), row, strict=True)) for row in rows]
+                yield from table(named, key, [] if any(head) else _distinct(head)[:1])
             caption = block.strip("*# \n")[:60]
 
 
@@ -191,22 +190,19 @@ def tree(value: Any, key: Key, measure: str = "", with_texts: bool = False) -> I
         for place, row in enumerate(value, start=1):
             if isinstance(row, dict):
                 named, rest = _named(row, key)
-                same = named == key
-                yield from tree(
-                    rest, key._replace(query=f"{key.query} row {place}".strip()) if same else named, measure, with_texts
-                )
+                if named == key:
+                    named = key._replace(query=f"{key.query} row {place}".strip())
+                yield from tree(rest, named, measure, with_texts)
     elif isinstance(value, list):
         yield key._replace(measure=measure), json.dumps(value, ensure_ascii=False)
     else:
         yield key._replace(measure=measure), value
 
 
-def table(rows: Sequence[Mapping[str, str]], key: Key) -> Iterator[Pair]:
-    """Yield the values of a table: its columns of numbers. All other cells name their row."""
-    columns = list(rows[0]) if rows else []
-    labels = [
-        name for name in columns if name not in SENTENCES and _is_label(name, [row.get(name) or "" for row in rows])
-    ]
+def table(rows: Sequence[Mapping[str, str]], key: Key, labels: Sequence[str] = ()) -> Iterator[Pair]:
+    """Yield the values of a table: its columns of numbers. All other cells name their row, or those of `labels`."""
+    columns = [name for name in (rows[0] if rows else ()) if name not in SENTENCES]
+    labels = labels or [name for name in columns if _is_label(name, [row.get(name) or "" for row in rows])]
     for place, row in enumerate(rows, start=1):
         named, rest = _named(row, key, labels)
         named = named if labels else named._replace(query=f"row {place}")

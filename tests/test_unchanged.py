@@ -50,9 +50,21 @@ COMPARE = {
 }
 AUDIT = {"findings": [{"id": "copies", "verdict": "sound", "numbers": {"copies": 3}}]}
 QRELS = [{"q_id": "q1", "p_id": "d1", "score": 1}, {"q_id": "q1", "p_id": "d2", "score": 2}]
-DATASHEET = (
-    "# Built\n\n**Labels, by who decided**\n\n| label | judges |\n| :-- | --: |\n| positive | 6 |\n| negative | 26 |"
-)
+DATASHEET = """\
+# Built
+
+|  |  |
+| :-- | :-- |
+| Queries | 4 |
+| Precision | unknown |
+
+**Labels, by who decided**
+
+| label | judges |
+| :-- | --: |
+| positive | 6 |
+| negative | 26 |
+"""
 
 
 def write_outputs(folder: Path) -> None:
@@ -117,6 +129,11 @@ CHANGES = {
         "made/exam/README.md",
         "26",
         "27",
+    ),
+    Key("table datasheet Built", condition="made/exam", query="Precision", measure=" 2"): (
+        "made/exam/README.md",
+        "unknown",
+        "0.95",
     ),
     Key("labels judged", dataset="small", query="q1 · d1", measure="grade"): (
         "labels/judged.jsonl",
@@ -187,6 +204,18 @@ def test_rows_with_equal_labels_do_not_hide_each_other(outputs: Path) -> None:
     file.write_text("dataset,gap\nsmall,14.5\nsmall,7.5\n")
     values = {key: value for key, value in read_values(outputs).items() if key.kind == "table gap"}
     assert sorted(values.values()) == [7.5, 14.5]  # type: ignore[type-var]
+
+
+def test_repeats_are_known_by_their_number_and_not_by_their_files(outputs: Path) -> None:
+    def write_repeats(folder: Path, files: dict[str, int]) -> None:
+        for name, repeat in files.items():
+            record = {**RUN, "settings": {"repeat": repeat}, "mean": {"nDCG@10": repeat / 10}}
+            (folder / "results/small" / name).write_text(json.dumps(record))
+
+    write_repeats(outputs.with_name("before"), {"bm25-1a.json": 1, "bm25-2b.json": 2})
+    write_repeats(outputs, {"bm25-3c.json": 2, "bm25-4d.json": 1})
+    found = compare(read_values(outputs.with_name("before")), read_values(outputs))
+    assert (found.differs, found.gone, found.new) == ([], [], [])
 
 
 def test_the_order_of_rows_counts_only_where_they_have_no_names(outputs: Path) -> None:
