@@ -43,16 +43,18 @@ NOT_VALUES = {
     *("key", "prompt", "format", "fingerprint", "sha256", "checksum", "files", "described", "source"),
 }
 """Names in JSON of what is no result: times, versions, digests."""
-CONTAINERS = {"means": "system", "classes": "system", "datasets": "dataset"}
+CONTAINERS = {"means": "system", "classes": "system", "datasets": "dataset", "per_query": "query"}
 """Names in JSON of objects whose own names are a part of the key."""
 ROW_NAMES = (
     *("system", "a", "b", "reader", "condition", "dataset", "query", "q_id", "document", "p_id", "nugget"),
     *("id", "step", "stage", "kind", "label", "by", "judge"),
 )
 """Fields and columns that name a row."""
-TEXT_VALUES = {"verdict", "best", "recommended", "said"}
+DATASET_NAMES = ("id", "q_id", "p_id", "step", "key", "by")
+"""Fields that name a row of a dataset. All others are values."""
+TEXT_VALUES = {"verdict", "best", "recommended", "said", "by rule", "by LLM", "leader", "largest move"}
 """Fields and columns of text that are results, where other texts are labels or sentences."""
-SENTENCES = {"finding", "sentence", "data", "why"}
+SENTENCES = {"finding", "sentence", "data", "why", "reason of the LLM", "SHA-256"}
 """Columns whose wording is no result."""
 NUMBERS = re.compile(r"([-–\d.,%/() e∞]|\b(?:to|of|nan|inf|True|False)\b)*")
 """A cell of numbers, such as "1,024", "25%" or "-0.34 to 0.37"."""
@@ -153,7 +155,9 @@ def _read_datasets(folder: Path) -> Iterator[Pair]:
         for part in ("corpus", "query", "qrels", "candidates", "rejected", "labels"):
             if (rows := file.with_name(f"{part}.jsonl")).exists():
                 key = Key(f"dataset {part}", dataset=str(file.parent.relative_to(folder)))
-                yield from (pair for row in _rows(rows) for pair in tree([row], key, with_texts=True))
+                for row in _rows(rows):
+                    named, rest = _named(row, key, DATASET_NAMES)
+                    yield from tree(rest, named, with_texts=True)
 
 
 def _read_training(folder: Path) -> Iterator[Pair]:
