@@ -152,7 +152,7 @@ def judge(
     rubric: Annotated[
         str | Path,
         Flag(
-            "What to label: relevance, mimic (arguments for another answer), or a TOML file of your own.",
+            "How to label: relevance, or the TOML file of a rubric of your own.",
             metavar="NAME|FILE",
             kind=str,
         ),

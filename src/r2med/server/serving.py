@@ -190,7 +190,7 @@ def serve_labels(
     restrict them. The other arguments are those of `serve_items`.
     """
     from r2med.assessment.judgements.drawing import drawn_pairs
-    from r2med.assessment.review.label_reviews import draw, label_items
+    from r2med.assessment.review.label_reviews import RELEVANCE, draw, label_items
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.assessment.rubrics.rubric import RUBRICS
@@ -213,14 +213,10 @@ def serve_labels(
     others = sum(pair.drawn == "influence" for pair in drawn)
     random = f"{counted(len(items) - others, 'passage')} of {counted(queries, 'random query', 'random queries')}"
     with ReviewBook(reviews_file(path)) as book:
-        desks = {
-            aspect: ReviewDesk(each, book, reviews_per_item, in_order=True)
-            for aspect, each in draw(book, items).items()
-        }
-        # People follow the rules of the judges, unless the project has its own.
-        rules = "\n\n".join(rubric.guideline for aspect, rubric in RUBRICS.items() if aspect in desks)
+        desks = {RELEVANCE: ReviewDesk(draw(book, items), book, reviews_per_item, in_order=True)}
         what = f"{path}, {random}, {counted(others, 'influential passage')}"
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or rules)
+        # People follow the rules of the judges, unless the project has its own.
+        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or RUBRICS[RELEVANCE].guideline)
 
 
 def serve_nuggets(

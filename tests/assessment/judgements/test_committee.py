@@ -18,10 +18,8 @@ from r2med.assessment.judgements.passage_controls import LabelledDataset, passag
 from r2med.assessment.panels.control_texts import ORDERS
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Qrels, Query
-from r2med.data.given_data import with_overlays
 from r2med.data.overlays import OverlayLabel
 from r2med.evaluation.records.collection import collect
-from r2med.evaluation.records.relabelled import relabelled
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.pages.markdown import page_markdown
@@ -185,46 +183,6 @@ def test_a_passage_cannot_end_its_frame(results: RecordCollection, tmp_path: Pat
 def test_grades_fit_the_scale_of_the_dataset(highest: int, grades: list[int]) -> None:
     rubric = RUBRICS["relevance"]
     assert [rubric.grade(said, highest) for said in rubric.by_word] == grades
-
-
-def stance(word: str) -> dict[str, str]:
-    return {"why": "so", "stance": word}
-
-
-STANCES = [
-    *(
-        ([f"Right answer, for you only:\n<<<\n{topic} disease", f"about {topic}", f"text {part}"], stance("supports"))
-        for topic in TOPICS
-        for part in "ab"
-    ),
-    *(([f"ails the {topic}", f"about {topic}"], stance("other")) for topic in TOPICS),
-    ([], stance("neither")),
-]
-"""A judge for which the passages c argue for another answer."""
-
-
-def test_mimics_are_judged_with_their_own_controls(results: RecordCollection, tmp_path: Path, store: Store) -> None:
-    file = script(tmp_path, "fair", STANCES)
-    with Runtime(store=store, model_paths={"fair": file}) as runtime:  # type: ignore[arg-type]
-        found = plan_judging(results, [small()], ["fair"], runtime, rubric="mimic", depth=3).ask()
-    grades = found.overlay.grades("small", "mimic")
-    assert {document: grades["q0"][document] for document in ("d0a", "d0b", "d0c")} == {"d0a": 0, "d0b": 0, "d0c": 1}
-    assert not found.overlay.grades("small")
-    scored = relabelled(results, [found.overlay], {"small": small()})
-    record = scored.cells["bm25", "small+judged"].record
-    assert record.per_query["q0"]["Mimic@10"] == 0.1
-    labelled = replace(with_overlays(small(), [found.overlay]), name="small")
-    assert not len(pool(results, labelled, 3, "mimic")), "nothing is labelled twice"
-
-
-def test_a_judge_of_mimics_that_obeys_a_passage_is_stopped(
-    results: RecordCollection, tmp_path: Path, store: Store
-) -> None:
-    file = script(tmp_path, "obeys", [*(([order], stance("other")) for order in ORDERS), *STANCES])
-    with Runtime(store=store, model_paths={"obeys": file}) as runtime:  # type: ignore[arg-type]
-        plan = plan_judging(results, [small()], ["obeys"], runtime, rubric="mimic", depth=3)
-        with pytest.raises(UserError, match=r"obeys cannot judge small: .*orders to the judge"):
-            plan.ask()
 
 
 def test_what_cannot_be_judged_is_one_line(results: RecordCollection, tmp_path: Path, store: Store) -> None:

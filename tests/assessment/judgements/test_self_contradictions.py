@@ -47,13 +47,10 @@ def test_one_run_contradicts_nothing() -> None:
     assert self_contradictions([*said("a", 3), *said("b", 0)], dict.fromkeys("0123")) == []
 
 
-def test_grades_of_repeats_become_their_lower_median_and_older_digests_stay() -> None:
+def test_grades_of_repeats_become_their_lower_median() -> None:
     overlay = Overlay("o", tuple(said("a", 3, 0, 3)))
     assert overlay.grades("d") == {"q": {"a": 1}}
     assert overlay.repeats == 3 and overlay.in_repeat(1).grades("d") == {"q": {"a": 0}}
-    (label,) = said("a", 3)
-    assert "repeat" not in label.model_dump(exclude_defaults=True)
-    assert Overlay("o", (label,)).digest == "9007184b2834d84f27facc01168a36a5"
 
 
 async def moody(exchange: Exchange) -> None:

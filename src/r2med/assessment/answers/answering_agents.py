@@ -93,7 +93,6 @@ def agent_questions(dataset: Dataset, form: AnswerForm, limit: int) -> Dataset:
     labels: dict[str, Any] = {
         "qrels": Qrels({query.id: dataset.qrels[query.id] for query in asked}),
         "aspects": {query.id: dataset.aspects[query.id] for query in asked if query.id in dataset.aspects},
-        "mimics": {query.id: dataset.mimics[query.id] for query in asked if query.id in dataset.mimics},
     }
     return replace(dataset, queries=tuple(asked), part=part, **labels)
 

@@ -19,7 +19,7 @@ from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import Rubric, find_rubric, highest_grade
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Aspect, Overlay, OverlayLabel
+from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.record import llms_of
@@ -54,18 +54,12 @@ class UnjudgedPool:
         return sum(map(len, self.documents.values()))
 
 
-def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Aspect = "relevance") -> UnjudgedPool:
+def pool(collection: RecordCollection, dataset: Dataset, depth: int) -> UnjudgedPool:
     """Return the documents of the first `depth` ranks of every system that have no label.
 
-    Documents are pooled for judged queries only. For the aspect "mimic" only a label of this aspect counts, and a
-    query needs an answer. Raises UserError if no system has a ranking of the dataset.
+    Documents are pooled for judged queries only. Raises UserError if no system has a ranking of the dataset.
     """
-    asked = [query for query in dataset.queries if query.id in dataset.qrels]
-    if aspect == "mimic":
-        asked = [query for query in asked if query.answer]
-        if not asked:
-            raise UserError(f"no query of {dataset.name} has an answer, so no passage can argue for another one")
-    best: dict[str, dict[str, int]] = {query.id: {} for query in asked}
+    best: dict[str, dict[str, int]] = {query.id: {} for query in dataset.queries if query.id in dataset.qrels}
     systems = []
     positives: set[tuple[str, str]] = set()
     for kept in collection.runs_of_all:
@@ -74,7 +68,7 @@ def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Asp
         systems.append(kept.record.system)
         run = WrittenRun(file, [query.id for query in dataset.queries])
         for query, ranks in best.items():
-            known = dataset.qrels[query] if aspect == "relevance" else dataset.mimics.get(query, {})
+            known = dataset.qrels[query]
             for rank, (document, _) in enumerate(run.top(query, depth), 1):
                 if document in known:
                     positives |= {(query, document)} if known[document] > 0 else set()
@@ -189,7 +183,6 @@ class JudgePlan:
                     dataset=item.source,
                     query=query,
                     document=document,
-                    aspect=self.rubric.aspect,
                     grade=self.rubric.grade(rating.word, highest[item.source]),
                     said=rating.word,
                     judge=judge.name,
@@ -226,7 +219,7 @@ class JudgePlan:
         notices += [f"{judge.name}: {warning}." for warning in said.test.both.warnings]
         if said.test.untested:
             notices.append(f"{judge.name} was not tested, because the labels give too few controls.")
-        if self.rubric.aspect == "relevance" and (share := _labelled_share(self.pools)) is not None:
+        if (share := _labelled_share(self.pools)) is not None:
             yes = sum(self.rubric.says_yes(rating.answers) for rating in said.ratings.values())
             mine = yes / max(1, len(said.ratings))
             if mine > FAR_ABOVE * share + 0.1:
@@ -267,7 +260,7 @@ def plan_judging(
     card = find_rubric(rubric)
     if wrong := [each.field for each in card.texts if each.field not in FIELDS]:
         raise UserError(f"the rubric {card.name} needs the text {wrong[0]!r}; a pool has {', '.join(FIELDS)}")
-    pools = tuple(pool(collection, dataset, depth, card.aspect) for dataset in datasets)
+    pools = tuple(pool(collection, dataset, depth) for dataset in datasets)
     if not any(map(len, pools)):
         raise UserError(f"every document in the first {depth} ranks has a label already: nothing is left to judge")
     judges = [LLMRater.open(name, card, runtime, prompt) for name in llms]

@@ -23,11 +23,10 @@ CONTRADICTION_NOTE = (
 
 def judge_page(judged: JudgedPools, file: str = "") -> Page:
     """Return the page about a committee."""
-    names = {"relevance": "Relevant", "mimic": "Argue for another answer"}
     labels: list[list[Any]] = [
         [each.dataset, each.judge, each.labels, each.positive, sum(each.failures.values())] for each in judged.reports
     ]
-    heads = ("dataset", "judge", "labels", names[judged.rubric.aspect].lower(), "no usable answer")
+    heads = ("dataset", "judge", "labels", "relevant", "no usable answer")
     sections = [
         Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file), list(judged.notices)),
         Section("Planted controls", list(_control_tables(judged))),
@@ -77,7 +76,6 @@ def _between(judged: JudgedPools) -> list[tuple[str, RaterAgreement]]:
 def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
     """Return what the page shows as JSON values."""
     return {
-        "aspect": judged.rubric.aspect,
         "rubric": judged.rubric.name,
         "overlay": file,
         "labels": len(judged.overlay.labels),

@@ -30,10 +30,10 @@ def self_contradictions(labels: Iterable[OverlayLabel], words: Mapping[str, obje
 
     A grade above 0 is a yes.
     """
-    said: dict[tuple[str, str, str, str, str], list[OverlayLabel]] = {}
+    said: dict[tuple[str, str, str, str], list[OverlayLabel]] = {}
     for label in labels:
         if label.judge:
-            said.setdefault((label.judge, label.dataset, label.query, label.document, label.aspect), []).append(label)
+            said.setdefault((label.judge, label.dataset, label.query, label.document), []).append(label)
     times, compared, words_differ, sides_differ = (Counter[tuple[str, str]]() for _ in range(4))
     for (judge, *_), given in said.items():
         times.update((judge, each.said) for each in given)
