@@ -52,8 +52,8 @@ class OverlayLabel(BaseModel):
     """The LLM that gave the grade; empty for a person."""
     prompt: str = ""
     """A digest of the prompt of the judge."""
-    trust: Literal["", "not tested", "failed its controls"] = ""
-    """What planted controls say against the judge. Empty if it passed them, and for a person."""
+    trust: Literal["", "not tested"] = ""
+    """Empty if the judge passed its planted controls, and for a person."""
     reviewer: str = ""
     """The person who gave the grade; empty for an LLM."""
     drawn: Drawn = ""
@@ -196,7 +196,7 @@ def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = T
         if waiting := overlay.unsettled(dataset.name):
             _report_unsettled(overlay.name, dataset.name, tuple(waiting))
         count = sum(bool(label.reviewer) for label in labels)
-        trust = min((label.trust for label in labels if label.trust), default="")  # "failed" comes before "not tested"
+        trust = next((label.trust for label in labels if label.trust), "")
         applied.append(AppliedOverlay(overlay.name, overlay.digest, len(labels), count, trust))
     name = "+".join([dataset.name, *(overlay.name for overlay in applied)])
     return replace(dataset, name=name, qrels=Qrels(grades), overlays=(*dataset.overlays, *applied))

@@ -161,7 +161,6 @@ def judge(
         int, Flag("Number of times that each judge is asked: shows how often it contradicts itself.", low=1, high=1000)
     ] = 1,
     untested: Annotated[bool, Flag("Go on if the labels give too few controls to test a judge.")] = False,
-    accept: Annotated[bool, Flag("Write the overlay, with a mark, if a judge fails controls in the pool.")] = False,
     prompt: Annotated[str | Path | None, Flag("A prompt of your own instead of ours.", metavar="FILE")] = None,
     out: Annotated[
         str | Path, Flag("The overlay to write.", names=("--out", "-o"), metavar="FILE")
@@ -172,9 +171,8 @@ def judge(
     """Label the documents that systems return and that have no label, in an overlay. The dataset is not changed.
 
     `systems` are names of systems with records in `results`, record files, or folders of them. Each judge first answers
-    planted controls. If it fails them in the pool, `fault` says how, and no overlay is written without `accept`. With
-    `repeats`, each judge is asked this often, and the overlay has all its labels. Raises UserError if a judge fails the
-    first controls, or if there is nothing to label.
+    planted controls. With `repeats`, each judge is asked this often, and the overlay has all its labels. Raises
+    UserError if a judge fails its controls, or if there is nothing to label.
     """
     from r2med.assessment.judgements.committee import all_repeats, plan_judging
     from r2med.data.given_data import given_data
@@ -211,8 +209,7 @@ def judge(
         announce = announcing(2 * sum(len(plan.llms) for plan in plans))
         with runtime.network():
             judged = all_repeats([plan.ask(announce) for plan in plans])
-    if accept or not judged.fault:
-        judged.overlay.write(Path(out))
+    judged.overlay.write(Path(out))
     return judged
 
 

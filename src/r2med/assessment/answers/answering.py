@@ -32,7 +32,6 @@ from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_dige
 from r2med.assessment.answers.reading import DEPTH, asked_queries
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
 from r2med.assessment.answers.searched_answers import agent_cost, searched_answer
-from r2med.assessment.panels.panel import UNTESTED
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
@@ -165,8 +164,6 @@ class AnswerPlan:
     """A file of nuggets; empty for those of each dataset."""
     untested: bool = False
     """True if a judge is used although the answers give too few controls to test it."""
-    accept: bool = False
-    """True if records are written, with a mark, although the judge fails controls among the answers."""
 
     @property
     def steps(self) -> int:
@@ -277,9 +274,8 @@ class AnswerPlan:
                     yield _ReaderWork(dataset, record, reader, run, path, key)
 
     def _is_trusted(self, record: AnswerRecord) -> bool:
-        """Return True if the judge of a record is one that this command would accept."""
-        trust = record.judge.trust if record.judge else ""
-        return not trust or (self.untested if trust == UNTESTED else self.accept)
+        """Return True if the judge of a record was tested, or if this command uses untested judges."""
+        return self.untested or not record.judge or not record.judge.trust
 
     def _check_controls(self, work: Sequence[_ReaderWork]) -> None:
         """Raise UserError if the answers will give too few controls, before readers are paid for."""
@@ -335,7 +331,7 @@ class AnswerPlan:
         judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
         sheets = [each.sheet for each in read]
         with self.runtime.network():
-            done = scored(sheets, judge, untested=self.untested, accept=self.accept, tested=tested)
+            done = scored(sheets, judge, untested=self.untested, tested=tested)
         return [self._record(each, scores) for each, scores in zip(read, done, strict=True)]
 
     def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> AnswerRecord:
@@ -431,7 +427,6 @@ def plan_answers(
     nuggets: Path | str = "",
     queries: int = 0,
     untested: bool = False,
-    accept: bool = False,
 ) -> AnswerPlan:
     """Return what will be asked. Raises UserError if a system, a reader, a dataset or a condition is unknown."""
     searched = SEARCHED in conditions
@@ -459,7 +454,7 @@ def plan_answers(
         plan = replace(plan, systems=tuple(answering_system(system, without) for system in plan.systems))
         check_conditions(plan.systems, chosen)
     asked = passages, chosen or READ_CONDITIONS, form, queries, judge, nuggets
-    return AnswerPlan(plan, opened, runtime, *asked, untested=untested, accept=accept)
+    return AnswerPlan(plan, opened, runtime, *asked, untested=untested)
 
 
 def _reader_key(reader: AnswerReader) -> dict[str, Any]:

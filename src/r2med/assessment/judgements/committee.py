@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from r2med.assessment.judgements.passage_controls import LabelledDataset, passage_controls
-from r2med.assessment.panels.panel import JudgeTest, Panel, Rated
+from r2med.assessment.panels.panel import Panel, Rated
 from r2med.assessment.panels.planted_controls import ControlTest, in_turn, plant
 from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.rubrics.item import Item
@@ -103,16 +103,11 @@ class JudgedPools:
     overlay: Overlay
     pools: tuple[UnjudgedPool, ...]
     reports: tuple[JudgeReport, ...]
-    tests: tuple[JudgeTest, ...]
-    """How each judge answered the planted controls."""
+    tests: Mapping[str, ControlTest]
+    """Judge -> how it answered the planted controls."""
     rubric: Rubric
     cost: Cost = NOTHING
     notices: tuple[str, ...] = ()
-
-    @property
-    def fault(self) -> str:
-        """Why the labels do not count; empty if they do."""
-        return next((f"{test.judge}: {test.fault}" for test in self.tests if test.fault), "")
 
 
 @dataclass(frozen=True)
@@ -142,9 +137,9 @@ class JudgePlan:
         return {judge.name: judge.preview(items) for judge in self.panel.judges}
 
     def ask(self, announce: Callable[[str], None] = lambda step: None) -> JudgedPools:
-        """Ask every judge: first the controls, then the pools of all datasets with further controls among them.
+        """Ask every judge: first the controls, then the pools of all datasets.
 
-        Raises UserError if there are too few controls, or if a judge fails the first ones.
+        Raises UserError if there are too few controls, or if a judge fails them.
         """
         self.panel.check("label more passages, or use a judge that is not tested (r2med judge --untested)")
         names = ", ".join(each.dataset.name for each in self.pools)
@@ -153,26 +148,25 @@ class JudgePlan:
             judge.warn(self.panel.items(self._pool))
             announce(f"controls · {judge.name}")
             tested[judge.name] = self.panel.test(judge, names)
-        rated: list[Rated] = []
+        rated: dict[str, Rated] = {}
         for judge in self.panel.judges:
             announce(f"{names} · {judge.name}")
-            rated.append(self.panel.rate(judge, tested[judge.name], self._pool))
-        labels = [
-            label for judge, said in zip(self.panel.judges, rated, strict=True) for label in self._labels(judge, said)
-        ]
+            rated[judge.name] = self.panel.rate(judge, self._pool)
+        said = [(judge, tested[judge.name], rated[judge.name]) for judge in self.panel.judges]
+        labels = [label for each in said for label in self._labels(*each)]
         if not labels:
             raise UserError("no judge gave a usable answer, so there is no overlay: try another LLM")
         return JudgedPools(
             Overlay("judged", tuple(labels)),
             self.pools,
-            tuple(report for said in rated for report in self._reports(said)),
-            tuple(said.test for said in rated),
+            tuple(report for judge, _, answers in said for report in self._reports(judge, answers)),
+            tested,
             self.rubric,
             sum((judge.cost for judge in self.panel.judges), NOTHING),
-            tuple(notice for said in rated for notice in self._notices(said)),
+            tuple(notice for each in said for notice in self._notices(*each)),
         )
 
-    def _labels(self, judge: LLMRater, said: Rated) -> list[OverlayLabel]:
+    def _labels(self, judge: LLMRater, test: ControlTest, said: Rated) -> list[OverlayLabel]:
         highest = {each.dataset.name: highest_grade(each.dataset.qrels) for each in self.pools}
         labels = []
         for number, rating in sorted(said.ratings.items()):
@@ -187,7 +181,7 @@ class JudgePlan:
                     said=rating.word,
                     judge=judge.name,
                     prompt=judge.prompt,
-                    trust=said.test.trust,
+                    trust=test.trust,
                     at=rating.at,
                     why=rating.why,
                     repeat=self.repeat,
@@ -195,19 +189,18 @@ class JudgePlan:
             )
         return labels
 
-    def _reports(self, said: Rated) -> list[JudgeReport]:
+    def _reports(self, judge: LLMRater, said: Rated) -> list[JudgeReport]:
         reports = []
         for each in self.pools:
             here = {number for number, item in enumerate(self._pool) if item.source == each.dataset.name}
             given = [rating for number, rating in said.ratings.items() if number in here]
             yes = sum(self.rubric.says_yes(rating.answers) for rating in given)
             failures = Counter(kind for number, kind in said.failures.items() if number in here)
-            reports.append(JudgeReport(said.test.judge, each.dataset.name, len(given), yes, dict(failures)))
+            reports.append(JudgeReport(judge.name, each.dataset.name, len(given), yes, dict(failures)))
         return reports
 
-    def _notices(self, said: Rated) -> list[str]:
+    def _notices(self, judge: LLMRater, test: ControlTest, said: Rated) -> list[str]:
         """Return what a reader of the labels should know about a judge, one sentence each."""
-        judge = next(each for each in self.panel.judges if each.name == said.test.judge)
         notices = list(judge.ask.tally.notices(judge.name))
         cards = {llm: LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in self.systems_llms}
         kin = [self.systems_llms[llm] for llm, card in cards.items() if judge.shared_families(card)]
@@ -216,8 +209,8 @@ class JudgePlan:
                 f"{judge.name} is of the same family of LLMs as a part of {', '.join(dict.fromkeys(kin))}. Judges tend "
                 "to favour the texts of their own family."
             )
-        notices += [f"{judge.name}: {warning}." for warning in said.test.both.warnings]
-        if said.test.untested:
+        notices += [f"{judge.name}: {warning}." for warning in test.warnings]
+        if not test.is_enough:
             notices.append(f"{judge.name} was not tested, because the labels give too few controls.")
         if (share := _labelled_share(self.pools)) is not None:
             yes = sum(self.rubric.says_yes(rating.answers) for rating in said.ratings.values())
@@ -266,7 +259,7 @@ def plan_judging(
     judges = [LLMRater.open(name, card, runtime, prompt) for name in llms]
     kinds = [passage_controls(LabelledDataset(each, _ranked(collection, each)), card) for each in datasets]
     found = {kind: in_turn([each[kind] for each in kinds]) for kind in card.controls}
-    planted = plant(found, sum(map(len, pools)), " ".join(each.name for each in datasets))
+    planted = plant(found, " ".join(each.name for each in datasets))
     panel = Panel(judges, planted, untested, {each.name: each.label for each in datasets})
     return JudgePlan(pools, panel, card, _llms_of_systems(collection), runtime.setup.repeat)
 
@@ -279,16 +272,14 @@ def all_repeats(judged: Sequence[JudgedPools]) -> JudgedPools:
     reports: dict[tuple[str, str], list[JudgeReport]] = {}
     for each in (report for part in judged for report in part.reports):
         reports.setdefault((each.judge, each.dataset), []).append(each)
-    tests = [
-        replace(test, judge=f"{test.judge}, repeat {number}")
-        for number, part in enumerate(judged)
-        for test in part.tests
-    ]
+    tests = {
+        f"{judge}, repeat {number}": test for number, part in enumerate(judged) for judge, test in part.tests.items()
+    }
     return replace(
         first,
         overlay=Overlay(first.overlay.name, tuple(label for part in judged for label in part.overlay.labels)),
         reports=tuple(map(_summed, reports.values())),
-        tests=tuple(tests),
+        tests=tests,
         cost=sum((part.cost for part in judged), NOTHING),
         notices=tuple(dict.fromkeys(notice for part in judged for notice in part.notices)),
     )

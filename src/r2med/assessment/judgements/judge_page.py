@@ -10,7 +10,6 @@ from typing import Any
 from r2med.assessment.judgements.committee import JudgedPools
 from r2med.assessment.judgements.self_contradictions import self_contradictions
 from r2med.assessment.panels.control_table import control_table
-from r2med.assessment.panels.planted_controls import ControlTest
 from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
 from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Page, Section, Table
@@ -21,7 +20,7 @@ CONTRADICTION_NOTE = (
 )
 
 
-def judge_page(judged: JudgedPools, file: str = "") -> Page:
+def judge_page(judged: JudgedPools, file: str) -> Page:
     """Return the page about a committee."""
     labels: list[list[Any]] = [
         [each.dataset, each.judge, each.labels, each.positive, sum(each.failures.values())] for each in judged.reports
@@ -38,7 +37,7 @@ def judge_page(judged: JudgedPools, file: str = "") -> Page:
 
 
 def _control_tables(judged: JudgedPools) -> Iterator[Table]:
-    if any(test.both.counts for test in judged.tests):
+    if any(test.counts for test in judged.tests.values()):
         yield control_table(judged.tests, name="judge-controls")
 
 
@@ -60,8 +59,6 @@ def _repeat_tables(judged: JudgedPools) -> Iterator[Table]:
 
 def _lead(judged: JudgedPools, file: str) -> str:
     pairs = len({(label.dataset, label.query, label.document) for label in judged.overlay.labels})
-    if not file:
-        return f"{pairs:,} passages that systems return were labelled, and no overlay was written. {judged.fault}"
     return f"{pairs:,} passages that systems return have new labels. They are in {file}; the dataset is unchanged."
 
 
@@ -73,7 +70,7 @@ def _between(judged: JudgedPools) -> list[tuple[str, RaterAgreement]]:
     return [(" and ".join(each.raters) if len(each.raters) == 2 else "all judges", each) for each in found]
 
 
-def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
+def judge_json(judged: JudgedPools, file: str) -> dict[str, Any]:
     """Return what the page shows as JSON values."""
     return {
         "rubric": judged.rubric.name,
@@ -81,14 +78,8 @@ def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
         "labels": len(judged.overlay.labels),
         "judges": [asdict(each) for each in judged.reports],
         "controls": [
-            {
-                "judge": test.judge,
-                "trust": test.trust,
-                "fault": test.fault,
-                "first": _counts(test.first),
-                "mixed": _counts(test.mixed),
-            }
-            for test in judged.tests
+            {"judge": judge, "trust": test.trust, "controls": [asdict(each) for each in test.counts]}
+            for judge, test in judged.tests.items()
         ],
         "notices": list(judged.notices),
         "contradictions": [asdict(each) for each in self_contradictions(judged.overlay.labels, judged.rubric.by_word)],
@@ -105,7 +96,3 @@ def _agreement_json(who: str, found: RaterAgreement) -> dict[str, Any]:
         if each is not None
     }
     return {"judge": who, "passages": found.items, **values}
-
-
-def _counts(test: ControlTest) -> list[dict[str, Any]]:
-    return [asdict(each) for each in test.counts]

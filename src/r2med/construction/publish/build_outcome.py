@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from r2med.assessment.panels.panel import JudgeTest
+from r2med.assessment.panels.planted_controls import ControlTest
 from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.prediction_powered import Share, bounded_share
 from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
@@ -195,18 +195,18 @@ class BuildOutcome:
         return [asked for asked in self.asked if asked.step in judging]
 
     @cached_property
-    def judge_tests(self) -> Sequence[JudgeTest]:
+    def judge_tests(self) -> Mapping[str, ControlTest]:
         """How each judge answered its controls. A step that did not test its judges has planted controls only."""
-        tested = judge_tests(done.facts for done in self.steps)
-        known = {test.judge for test in tested}
-        planted = overrating(self.streams.judgements(), self.plan.labels)
-        others = [JudgeTest(judge, mixed=test, untested=True) for judge, test in planted.items() if judge not in known]
-        return [*tested, *others]
+        return {**overrating(self.streams.judgements(), self.plan.labels), **self._tested}
+
+    @cached_property
+    def _tested(self) -> Mapping[str, ControlTest]:
+        return judge_tests(done.facts for done in self.steps)
 
     @property
     def judge_trust(self) -> str:
         """What readers of the labels must know about the judges. Empty if only people judged."""
-        return judge_trust(self.judge_tests) if self.judges else ""
+        return judge_trust(self._tested.get(judge, ControlTest()) for judge in self.judge_tests) if self.judges else ""
 
     @cached_property
     def decisions(self) -> Mapping[tuple[str, str], Verdict]:

@@ -155,7 +155,7 @@ def _counted(judge: JudgeConfusion) -> Iterator[tuple[str | int, ...]]:
 
 
 def _controls(made: BuildOutcome) -> Iterator[Content]:
-    if not any(test.both.counts for test in made.judge_tests):
+    if not any(test.counts for test in made.judge_tests.values()):
         yield "No controls were planted, so it is not known how often the judges are wrong."
         return
     yield (

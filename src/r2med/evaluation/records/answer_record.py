@@ -132,12 +132,10 @@ class JudgeFacts(RecordPart):
     judge: str
     """The LLM that judged."""
     controls: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    """Kind of control -> (number judged as they should be, number asked), for those that were asked first. All readers,
-    systems and datasets of a command have the same controls."""
-    mixed: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    """The same for the controls that were mixed among the answers. Empty in records of earlier versions."""
-    trust: Literal["", "not tested", "failed its controls"] = ""
-    """What readers of the scores must know: there were too few controls, or those among the answers failed."""
+    """Kind of control -> (number judged as they should be, number asked). All readers, systems and datasets of a
+    command have the same controls."""
+    trust: Literal["", "not tested"] = ""
+    """What readers of the scores must know: "not tested" if there were too few controls."""
     agreed: int = 0
     """Number of answers for which rule and judge say the same."""
     both: int = 0

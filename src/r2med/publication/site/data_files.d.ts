@@ -161,7 +161,7 @@ interface AnswerRow {
     both: number;
     controls: { right: number; asked: number };
     own_family: boolean;
-    trust: string; // "not tested" or "failed its controls"; "" if it passed
+    trust: string; // "not tested"; "" if it passed
   } | null;
   notices: string[];
   entry?: string; // the entry that has it; left out if it was made here
