@@ -115,7 +115,6 @@ def audit(
     out: Annotated[
         str | Path | None, Flag("Write the HTML page to this file.", names=("--out", "-o"), metavar="FILE")
     ] = None,
-    label: Annotated[str | Path | None, Flag("Write a label for a README to this SVG file.", metavar="FILE")] = None,
 ) -> Audit:
     """Check the labels and texts of a dataset. Each check is sound, needs a look or is broken, with the evidence.
 
@@ -123,15 +122,17 @@ def audit(
     what missing labels change. `against` are files of other data, such as the training data of a model: a finding says
     which questions, answers and relevant documents they hold, equal, nearly equal or in part.
     """
-    from r2med.assessment.audit.audit_files import check_files, write_files
+    from r2med.assessment.audit.audit_files import check_page, write_page
     from r2med.assessment.audit.checks import audited
     from r2med.foundation.core.one_or_many import several
 
-    page, svg = (Path(each) if each is not None else None for each in (out, label))
-    check_files(page, svg)
+    page = Path(out) if out is not None else None
+    if page is not None:
+        check_page(page)
     files = [Path(file) for file in several(against)]
     made = audited(dataset, Path(qrels) if qrels else None, Path(results) if results else None, files)
-    write_files(made, page, svg)
+    if page is not None:
+        write_page(made, page)
     return made
 
 
