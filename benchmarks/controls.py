@@ -85,7 +85,7 @@ def passes(found: Mapping[str, Sequence[Control]], judge: Answer, number: int) -
     """Return True if a judge passes its controls."""
     shuffled = {kind: random.Random(f"{number} {kind}").sample(each, len(each)) for kind, each in found.items()}
     planted = plant(shuffled, str(number))
-    rater: Any = ScriptedRater(judge, {each.item.token: (each.yes, each.kind) for each in planted}, str(number))
+    rater: Any = ScriptedRater(judge, {each.item.token: (each.yes, each.kind) for each in planted}, f"judge {number}")
     panel = Panel([rater], planted)
     panel.check("name a dataset with more labels")
     return not panel.ask_controls(rater).fault

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
 from r2med.assessment.judgements.overlay_files import comparison_page
-from r2med.assessment.review.annotators import export_annotators, read_annotators
 from r2med.assessment.review.label_reviews import people_overlay
 from r2med.assessment.review.nugget_reviews import reviewed_nuggets
 from r2med.assessment.review.review_files import export_reviews, import_reviews
@@ -129,11 +128,6 @@ def _written_reviews(source: Path, file: Path, kind: str) -> Iterator[str]:
     reviews = [review for review in read_reviews(source, rubrics) if review.kind in kinds]
     export_reviews(file, reviews)
     yield f"{counted(len(reviews), 'review')} in {file}"
-    people = read_annotators(source, rubrics)
-    if any(each.qualification or each.years is not None for each in people):
-        beside = file.with_name(f"{file.stem}.annotators.csv")
-        export_annotators(beside, people)
-        yield f"{beside} has the qualifications of {counted(len(people), 'reviewer')}, without names"
 
 
 def import_source(source: Path, file: Path, kind: str | None) -> Iterator[str]:

@@ -25,7 +25,6 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.assessment.review.review_book import ReviewBook
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
     from r2med.data.overlays import Overlay
@@ -170,7 +169,7 @@ def serve_items(
     with ReviewBook(reviews_file(path), rubrics) as book:
         desks = {name: ReviewDesk(each, book, wanted) for name, each in items.items()}
         finished = f", {sum(desk.finished for desk in desks.values())} finished" if wanted else ""
-        _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
+        _serve_desks(path, desks, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
 
 
 def serve_labels(
@@ -216,7 +215,7 @@ def serve_labels(
         desks = {RELEVANCE: ReviewDesk(draw(book, items), book, reviews_per_item, in_order=True)}
         what = f"{path}, {random}, {counted(others, 'influential passage')}"
         # People follow the rules of the judges, unless the project has its own.
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or RUBRICS[RELEVANCE].guideline)
+        _serve_desks(path, desks, port, what, ready, read_guideline(path) or RUBRICS[RELEVANCE].guideline)
 
 
 def serve_nuggets(
@@ -242,28 +241,25 @@ def serve_nuggets(
     with ReviewBook(reviews_file(path)) as book:
         desks = {NUGGET: ReviewDesk(items, book, reviews_per_item, in_order=True)}
         what = f"{path}, {counted(len(items), 'nugget')} of {dataset.name}"
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or RUBRICS[NUGGET].guideline)
+        _serve_desks(path, desks, port, what, ready, read_guideline(path) or RUBRICS[NUGGET].guideline)
 
 
 def _serve_desks(
     path: Path,
     desks: dict[str, ReviewDesk],
-    book: ReviewBook,
     port: int,
     what: str,
     ready: Callable[[str], None],
     guideline: str,
 ) -> None:
     """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
-    from r2med.assessment.review.annotators import introduce
-
     with needing_server("r2med review serve"):
         from r2med.server.http_server import GuardedServer, bind
         from r2med.server.limits import Limits
         from r2med.server.review_app import create_review_app
 
     listener = bind(LOOPBACK, port, None)
-    app = create_review_app(desks, path.resolve().name, guideline, partial(introduce, path, book))
+    app = create_review_app(desks, path.resolve().name, guideline)
     line = f"{listener.url}/ · {what} · Ctrl-C stops"
     GuardedServer(app, Limits(), partial(ready, line)).serve_at(listener)
 

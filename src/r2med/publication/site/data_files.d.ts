@@ -94,9 +94,8 @@ interface PublishedRow extends SystemParts {
 
 interface Site {
   foot: string;
-  kinds?: ReviewKind[]; // of the review page, as are the next two
+  kinds?: ReviewKind[]; // of the review page, as is the guideline
   guideline?: string;
-  qualifications?: string[];
   advice: boolean;
   measure: string;
   explored_measures: string[]; // that the explorer offers
