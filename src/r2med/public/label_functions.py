@@ -159,7 +159,7 @@ def judge(
         ),
     ] = "relevance",
     repeats: Annotated[
-        int, Flag("Number of times that each judge is asked: shows how often it contradicts itself.", low=1, high=1000)
+        int, Flag("Number of times that each judge is asked. The lower median of its grades counts.", low=1, high=1000)
     ] = 1,
     untested: Annotated[bool, Flag("Go on if the labels give too few controls to test a judge.")] = False,
     prompt: Annotated[str | Path | None, Flag("A prompt of your own instead of ours.", metavar="FILE")] = None,

@@ -8,16 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from r2med.assessment.judgements.committee import JudgedPools
-from r2med.assessment.judgements.self_contradictions import self_contradictions
 from r2med.assessment.panels.control_table import control_table
 from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
-from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Page, Section, Table
-
-CONTRADICTION_NOTE = (
-    "Each line is about the passages to which the judge once gave this answer. The shares are over all its other "
-    "answers about the same passage, in other repeats."
-)
 
 
 def judge_page(judged: JudgedPools, file: str) -> Page:
@@ -30,7 +23,6 @@ def judge_page(judged: JudgedPools, file: str) -> Page:
         Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file), list(judged.notices)),
         Section("Planted controls", list(_control_tables(judged))),
         Section("Agreement", list(_agreement_tables(judged))),
-        Section("Repeats", list(_repeat_tables(judged))),
     ]
     sections = [section for section in sections if section.parts]
     return Page("Labels of LLM judges", sections, kind="judge")
@@ -45,16 +37,6 @@ def _agreement_tables(judged: JudgedPools) -> Iterator[Table]:
     if found := _between(judged):
         rows = [([who], each) for who, each in found]
         yield agreement_table(("judges",), rows, "Judges", name="judge-agreement")
-
-
-def _repeat_tables(judged: JudgedPools) -> Iterator[Table]:
-    if found := self_contradictions(judged.overlay.labels, judged.rubric.by_word):
-        columns = (
-            *(Column("judge"), Column("said"), Column("times", "integer")),
-            *(Column("says something else", "share", 0), Column("yes becomes no, or no yes", "share", 0)),
-        )
-        rows = [(each.judge, each.said, each.times, each.other_word, each.other_side) for each in found]
-        yield Table(columns, rows, "How often a judge contradicts itself", CONTRADICTION_NOTE, "judge-repeats")
 
 
 def _lead(judged: JudgedPools, file: str) -> str:
@@ -82,7 +64,6 @@ def judge_json(judged: JudgedPools, file: str) -> dict[str, Any]:
             for judge, test in judged.tests.items()
         ],
         "notices": list(judged.notices),
-        "contradictions": [asdict(each) for each in self_contradictions(judged.overlay.labels, judged.rubric.by_word)],
         "agreement_of_judges": [_agreement_json(*each) for each in _between(judged)],
         "cost": {"calls": judged.cost.calls, "tokens": judged.cost.llm_tokens, "dollars": judged.cost.dollars},
     }
