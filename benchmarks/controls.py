@@ -63,7 +63,7 @@ class ScriptedRater:
 
     def rate(self, items: Sequence[Item], planted: Any) -> tuple[list[Rating | None], dict[int, str]]:
         """Rate every item, as an LLM would."""
-        chance = random.Random(self.seed)
+        chance = random.Random(f"{self.seed} {items[0].token}")
         said = [self.answer(*self.kinds[item.token], chance) for item in items]
         grades = ["3" if yes else "0" for yes in said]
         return [Rating(item.token, self.name, {"grade": g}) for item, g in zip(items, grades, strict=True)], {}

@@ -703,7 +703,6 @@ def searched_forgeries() -> Iterator[tuple[str, Edit]]:
     yield "shown documents left out", step("shown", [], "skimmer")
     yield "a step left out", row(lambda each: each["search"]["steps"].pop("opened"), "dropper")
     yield "other means of the path", lambda case: case.answers()["searching"].update(tokens=1.0)
-    yield "other figures as BrowseComp-Plus", lambda case: case.answers()["as_browsecomp"].update(accuracy=100.0)
     yield "no conversations", lambda case: case.answers().update(conversations=None)
     yield "conversations that are not here", lambda case: case.answers()["conversations"].update(sha256="0" * 64)
     yield "a conversation with another answer", told(lambda trace: trace.update(text="Measles."))

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -63,7 +62,6 @@ def serve_systems(
     limits: str | Path | None = None,
     access_log: bool = False,
     mcp: str = "",
-    log_searches: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search and POST /retrieve until Ctrl-C; `r2med.serve` explains the arguments.
@@ -87,7 +85,7 @@ def serve_systems(
         patient = runtime.with_settings(deadline=allowed.answer_seconds)
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
+                served, opened, leave = _opened(dataset, several(systems), retriever, patient)
             say = ready or partial(print_line, file=sys.stderr)
             say(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             try:
@@ -96,7 +94,7 @@ def serve_systems(
                 leave()
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
+        served, opened, leave = _opened(dataset, several(systems), retriever, patient)
         app = create_app(served, allowed, token, opened)
         if mcp:
             add_mcp(app, served, opened)
@@ -113,7 +111,6 @@ def _opened(
     systems: Sequence[str],
     retriever: str,
     runtime: Runtime,
-    log_searches: bool,
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
     """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
     from r2med.server.served_corpus import open_served
@@ -123,10 +120,6 @@ def _opened(
     announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
     loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
     served, live = open_served(loaded, systems, retriever, runtime, store)
-    if log_searches:
-        from r2med.systems.agents.session_log import SearchLog
-
-        served = replace(served, log=SearchLog(runtime.store, loaded.label))
     steps_ended()
     return served, live, store.close
 

@@ -20,10 +20,6 @@ from r2med.assessment.answers.answering_agents import (
     agent_questions,
     agent_reader,
     answering_system,
-    check_conditions,
-    check_forms,
-    figures_as_browsecomp,
-    run_files,
 )
 from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
@@ -173,7 +169,7 @@ class AnswerPlan:
 
     def readers(self, system: System) -> tuple[AnswerReader, ...]:
         """Return the readers of a system. That of an agent which searches and answers is its own LLM."""
-        return self.given_readers or (agent_reader(system, self.retrieval.datasets(), self.runtime),)
+        return self.given_readers or (agent_reader(system, self.runtime),)
 
     def preview(self, out: Path) -> dict[str, Plan]:
         """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
@@ -218,7 +214,6 @@ class AnswerPlan:
     def _all_answered(self, out: Path, announce: Callable[[str], None], open_work: ExitStack) -> AnsweredSystems:
         retrieval = self.retrieval
         if SEARCHED in self.conditions:
-            check_forms(retrieval.systems, retrieval.datasets(), self._form)
             retrieval = replace(retrieval, data=tuple(map(self._searched_data, retrieval.datasets())))
 
         def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
@@ -337,12 +332,6 @@ class AnswerPlan:
     def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> AnswerRecord:
         dataset, retrieval, reader = each.work.dataset, each.work.retrieval, each.work.reader
         form, nuggets = self._form(dataset), each.sheet.nuggets
-        figures: dict[str, float] = {}
-        if SEARCHED in self.conditions:
-            (system,) = (system for system in self.retrieval.systems if system.name == retrieval.system)
-            judged = scores.judge is not None
-            files = run_files(system, dataset, each.work.traces())
-            figures = figures_as_browsecomp(files, dataset, scores.answers, judged)
         return write_answer_record(
             each.work.path,
             self.key(dataset, retrieval, reader),
@@ -355,7 +344,6 @@ class AnswerPlan:
             scores,
             tuple(_notices(each.questions, dataset, form, reader)),
             nuggets.digest if nuggets else "",
-            figures,
             self.varies(retrieval, reader),
         )
 
@@ -452,7 +440,6 @@ def plan_answers(
     plan = plan_run(systems, data, setup=runtime)
     if searched:
         plan = replace(plan, systems=tuple(answering_system(system, without) for system in plan.systems))
-        check_conditions(plan.systems, chosen)
     asked = passages, chosen or READ_CONDITIONS, form, queries, judge, nuggets
     return AnswerPlan(plan, opened, runtime, *asked, untested=untested)
 

@@ -218,10 +218,6 @@ class AnswerRecord(RecordPart):
     """In the condition "searched", means over the questions: searches, repeated, new_relevant (per search), turns,
     tokens, dollars and seconds, and the shares of questions whose reference answer was a guess or a find."""
 
-    as_browsecomp: dict[str, float] = Field(default_factory=dict)
-    """In the condition "searched", figures by the rules of BrowseComp-Plus, in percent. They are not the scores of the
-    record: accuracy is over the files that exist, and citations are digits in brackets."""
-
     @property
     def name(self) -> str:
         """The system and its reader, as tables show them."""
