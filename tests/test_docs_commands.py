@@ -29,8 +29,6 @@ ELSEWHERE = {
     "gallery.md",  # by docs/make_site.py, in `make check`
 }
 SHOWN = {
-    "r2med serve demo/Biology --log-searches": "an agent of somebody else must search there",
-    "r2med answer 'sessions(their-agent)' --condition searched --data demo/Biology --form open": "needs its sessions",
     "r2med run mteb:intfloat/e5-small-v2 --data R2MED": "needs mteb, which some machines must compile",
     "r2med run 'bm25 → mteb:BAAI/bge-reranker-v2-m3@100' --data R2MED": "the same",
     "r2med run mteb:ORG/NAME --data demo": "the same",

@@ -451,17 +451,14 @@ def _answer_records(honest: Case) -> Iterator[tuple[str, Edit]]:
     judges: dict[str, dict[str, Any]] = {
         "all controls wrong": {"controls": {REFERENCE: [0, 20], OTHER: [0, 20]}},
         "no controls": {"controls": {}},
-        "no controls among the answers": {"mixed": {}},
-        "fewer controls among the answers": {"mixed": {REFERENCE: [10, 10], OTHER: [10, 10]}},
-        "controls among the answers are wrong": {"mixed": {REFERENCE: [20, 20], OTHER: [9, 20]}},
+        "controls of one kind are wrong": {"controls": {REFERENCE: [20, 20], OTHER: [9, 20]}},
         "controls that a coin passes": {"controls": {REFERENCE: [14, 20], OTHER: [14, 20]}},
         "controls of one sign": {"controls": {REFERENCE: [40, 40]}},
         "few controls to say no to": {"controls": {REFERENCE: [30, 30], OTHER: [1, 1]}},
-        "more controls than there are": {"controls": {REFERENCE: [30, 30], OTHER: [30, 30]}},
+        "more controls than there are": {"controls": {REFERENCE: [60, 60], OTHER: [60, 60]}},
         "too few controls": {"controls": {REFERENCE: [9, 9], OTHER: [9, 9]}},
         "more right than asked": {"controls": {REFERENCE: [21, 20], OTHER: [20, 20]}},
         "not tested, with controls": {"trust": "not tested"},
-        "failed its controls": {"trust": "failed its controls"},
         "invented controls": {"controls": {"easy ones": [20, 20]}},
         "the reader as judge": {"judge": "smollm2"},
         "another judge": {"judge": "o3-mini"},
@@ -708,7 +705,6 @@ def searched_forgeries() -> Iterator[tuple[str, Edit]]:
     yield "shown documents left out", step("shown", [], "skimmer")
     yield "a step left out", row(lambda each: each["search"]["steps"].pop("opened"), "dropper")
     yield "other means of the path", lambda case: case.answers()["searching"].update(tokens=1.0)
-    yield "other figures as BrowseComp-Plus", lambda case: case.answers()["as_browsecomp"].update(accuracy=100.0)
     yield "no conversations", lambda case: case.answers().update(conversations=None)
     yield "conversations that are not here", lambda case: case.answers()["conversations"].update(sha256="0" * 64)
     yield "a conversation with another answer", told(lambda trace: trace.update(text="Measles."))

@@ -11,7 +11,7 @@ from r2med.assessment.review.reviews import by_candidate, is_unsettled
 from r2med.construction.cited_links import links_hint
 from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.pipeline import BuildFolder, Done
-from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
+from r2med.construction.publish.dataset_folder import lacks_reviews
 from r2med.construction.review_items import read_reviews
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Column, Value, shown_dollars
@@ -49,8 +49,6 @@ def _findings(made: BuildFolder, done: Sequence[Done]) -> Iterator[str]:
     again = f"r2med build run PLAN.toml -o {quoted(made.out)} writes it again"
     if lacks_reviews(made):
         yield f"{made.dataset} lacks reviews: {again}"
-    elif lacks_reviewers(made):
-        yield f"{made.dataset} lacks what reviewers stated about their qualification: {again}"
 
 
 def steps_page(made: BuildFolder, done: Sequence[Done | None]) -> Page:

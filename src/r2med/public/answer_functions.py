@@ -78,7 +78,6 @@ def answer(
     queries: Annotated[int, Flag("Only the first questions of each dataset. 0: all.", low=0)] = 0,
     repeats: Annotated[int, flags.ASKED_REPEATS] = 1,
     untested: Annotated[bool, Flag("Go on if the answers give too few controls to test the judge.")] = False,
-    accept: Annotated[bool, Flag("Write records, with a mark, if the judge fails controls among the answers.")] = False,
     out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"), metavar="DIR")] = "results",
     setup: Annotated[
         Setup | Runtime | None,
@@ -95,9 +94,8 @@ def answer(
     answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
     reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
     the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
-    With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
-    written with a mark if the judge fails the controls among the answers. With `repeats`, all LLMs are asked this
-    often, and each time has its own records. `settings` are fields of `Setup`.
+    With `untested`, a judge is used although the answers give too few controls to test it. With `repeats`, all LLMs are
+    asked this often, and each time has its own records. `settings` are fields of `Setup`.
 
     The result has a record for each combination, and errors for those that have none. Raises UserError if all failed.
     """
@@ -121,7 +119,6 @@ def answer(
             nuggets=nuggets or "",
             queries=queries,
             untested=untested,
-            accept=accept,
         )
         plans = [
             plan_answers(several(systems), several(readers), given_data(data), in_repeat, **asked)

@@ -200,9 +200,6 @@ def serve(
         ),
     ] = None,
     access_log: Annotated[bool, Flag("Print a line for each request.", is_rare=True)] = False,
-    log_searches: Annotated[
-        bool, Flag("Keep in the cache what each session searched and opened, to score its agent later.")
-    ] = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search, POST /retrieve in the protocol of Search-R1, and MCP for assistants.
@@ -213,9 +210,6 @@ def serve(
 
     With `mcp`, assistants can search by the Model Context Protocol: "http" adds the address /mcp to the server, and
     "stdio" speaks on stdin and stdout instead of serving HTTP, until stdin ends.
-
-    With `log_searches`, what each session searches and opens is kept in the cache, readable by its owner only. A
-    session is that of MCP, or the field `session` of a request. `r2med cache clear` removes the log.
 
     If a search does not end within the limit `grace` after Ctrl-C, the process ends without waiting for it. Raises
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
@@ -233,6 +227,5 @@ def serve(
         limits=limits,
         access_log=access_log,
         mcp=mcp or "",
-        log_searches=log_searches,
         ready=ready,
     )

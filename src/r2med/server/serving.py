@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -24,7 +23,6 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.assessment.review.review_book import ReviewBook
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
     from r2med.data.overlays import Overlay
@@ -52,7 +50,6 @@ def serve_systems(
     limits: str | Path | None = None,
     access_log: bool = False,
     mcp: str = "",
-    log_searches: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search and POST /retrieve until Ctrl-C; `r2med.serve` explains the arguments.
@@ -76,7 +73,7 @@ def serve_systems(
         patient = runtime.with_settings(deadline=allowed.answer_seconds)
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
+                served, opened, leave = _opened(dataset, several(systems), retriever, patient)
             say = ready or partial(print_line, file=sys.stderr)
             say(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             try:
@@ -85,7 +82,7 @@ def serve_systems(
                 leave()
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
+        served, opened, leave = _opened(dataset, several(systems), retriever, patient)
         app = create_app(served, allowed, token, opened)
         if mcp:
             add_mcp(app, served, opened)
@@ -102,7 +99,6 @@ def _opened(
     systems: Sequence[str],
     retriever: str,
     runtime: Runtime,
-    log_searches: bool,
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
     """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
     from r2med.server.served_corpus import open_served
@@ -115,10 +111,6 @@ def _opened(
     announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
     loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
     served, live = open_served(loaded, systems, retriever, runtime, store)
-    if log_searches:
-        from r2med.systems.agents.session_log import SearchLog
-
-        served = replace(served, log=SearchLog(runtime.store, loaded.label))
     steps_ended()
     return served, live, store.close
 
@@ -161,7 +153,7 @@ def serve_items(
     with ReviewBook(reviews_file(path), rubrics) as book:
         desks = {name: ReviewDesk(each, book, wanted) for name, each in items.items()}
         finished = f", {sum(desk.finished for desk in desks.values())} finished" if wanted else ""
-        _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
+        _serve_desks(path, desks, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
 
 
 def serve_labels(
@@ -181,7 +173,7 @@ def serve_labels(
     restrict them. The other arguments are those of `serve_items`.
     """
     from r2med.assessment.judgements.drawing import drawn_pairs
-    from r2med.assessment.review.label_reviews import draw, label_items
+    from r2med.assessment.review.label_reviews import RELEVANCE, draw, label_items
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.assessment.rubrics.rubric import RUBRICS
@@ -204,14 +196,10 @@ def serve_labels(
     others = sum(pair.drawn == "influence" for pair in drawn)
     random = f"{counted(len(items) - others, 'passage')} of {counted(queries, 'random query', 'random queries')}"
     with ReviewBook(reviews_file(path)) as book:
-        desks = {
-            aspect: ReviewDesk(each, book, reviews_per_item, in_order=True)
-            for aspect, each in draw(book, items).items()
-        }
-        # People follow the rules of the judges, unless the project has its own.
-        rules = "\n\n".join(rubric.guideline for aspect, rubric in RUBRICS.items() if aspect in desks)
+        desks = {RELEVANCE: ReviewDesk(draw(book, items), book, reviews_per_item, in_order=True)}
         what = f"{path}, {random}, {counted(others, 'influential passage')}"
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or rules)
+        # People follow the rules of the judges, unless the project has its own.
+        _serve_desks(path, desks, port, what, ready, read_guideline(path) or RUBRICS[RELEVANCE].guideline)
 
 
 def serve_nuggets(
@@ -237,26 +225,24 @@ def serve_nuggets(
     with ReviewBook(reviews_file(path)) as book:
         desks = {NUGGET: ReviewDesk(items, book, reviews_per_item, in_order=True)}
         what = f"{path}, {counted(len(items), 'nugget')} of {dataset.name}"
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or RUBRICS[NUGGET].guideline)
+        _serve_desks(path, desks, port, what, ready, read_guideline(path) or RUBRICS[NUGGET].guideline)
 
 
 def _serve_desks(
     path: Path,
     desks: dict[str, ReviewDesk],
-    book: ReviewBook,
     port: int,
     what: str,
     ready: Callable[[str], None],
     guideline: str,
 ) -> None:
     """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
-    from r2med.assessment.review.annotators import introduce
     from r2med.server.http_server import GuardedServer, bind
     from r2med.server.limits import Limits
     from r2med.server.review_app import create_review_app
 
     listener = bind(LOOPBACK, port, None)
-    app = create_review_app(desks, path.resolve().name, guideline, partial(introduce, path, book))
+    app = create_review_app(desks, path.resolve().name, guideline)
     line = f"{listener.url}/ · {what} · Ctrl-C stops"
     GuardedServer(app, Limits(), partial(ready, line)).serve_at(listener)
 

@@ -34,8 +34,8 @@ PROMPT = (
     "Question: {query}\nPassage: {text}\n"
     'Is it the answer? Copy one: {"why": "yes", "grade": 3} {"why": "no", "grade": 0}'
 )
-FIRST = 24
-"""Number of controls that each judge is asked first: half of those that 24 labels give."""
+FIRST = 48
+"""Number of controls that each judge is asked first: all that 24 labels give."""
 
 
 def work_place(r2med: Command, folder: Path, address: str) -> None:

@@ -5,11 +5,9 @@ import shutil
 
 import pytest
 
-from r2med.assessment.review.annotators import Annotator, introduce
-from r2med.assessment.review.review_book import ReviewBook
 from r2med.assessment.review.reviews import Review
 from r2med.construction.pipeline import BuildFolder
-from r2med.construction.publish.dataset_folder import lacks_reviewers, write_output
+from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review_items import add_reviews, items_by_kind, review_items
 from r2med.data import load
 from r2med.data.check import check
@@ -129,19 +127,8 @@ def test_a_page_whose_translation_people_reject_is_left_out_of_the_corpus(folder
     assert (left_out["key"], left_out["reason"]) == ("p", "unfaithful translation")
     assert "1 unfaithful translation" in (written / "README.md").read_text("utf-8")
     assert check(written, Store(tmp_path / "store")).flaws == []
-    assert not lacks_reviewers(build)
-    with ReviewBook(place / "reviews.sqlite") as book:
-        introduce(place, book, "Ann", Annotator(qualification="Nurse", years=3))
     typed("build", "show", place)
-    assert "rejected 1 translated page, which the dataset leaves out: 1 unfaithful" in (
-        shown := capsys.readouterr().out
-    )
-    assert "lacks what reviewers stated about their qualification: r2med build run" in shown
-    write_output(build, Runtime(store=Store(tmp_path / "store")))
-    assert not lacks_reviewers(build)
-    described = json.loads((written / "croissant.json").read_text("utf-8"))
-    years = "Years of experience: median 3, from 3 to 3 (stated by 1 of 1)"
-    assert described["rai:annotatorDemographics"] == ["nurse: 1", years]
+    assert "rejected 1 translated page, which the dataset leaves out: 1 unfaithful" in capsys.readouterr().out
 
 
 def test_a_question_and_a_page_with_one_id_are_reviewed_apart(folder, tmp_path):

@@ -163,17 +163,24 @@ def test_a_dataset_without_a_card_is_given_by_a_folder_of_its_name(results: Path
 
 
 def test_a_record_with_the_labels_of_an_overlay_is_verified_with_the_same_overlay(tmp_path: Path) -> None:
-    labelled = "demo/MedQA-Diag+demo/mimics.jsonl"
+    dataset = r2med.load("demo/MedQA-Diag")
+    document = next(document for document, _ in dataset.corpus)
+    rows = [
+        r2med.OverlayLabel(dataset=dataset.name, query=query.id, document=document, grade=1, judge="j")
+        for query in dataset.queries
+    ]
+    r2med.Overlay("judged", tuple(rows)).write(tmp_path / "judged.jsonl")
+    labelled = f"demo/MedQA-Diag+{tmp_path / 'judged.jsonl'}"
     r2med.run("bm25", labelled, out=tmp_path / "runs")
     submit([tmp_path / "runs"], tmp_path / "entry.json")
     assert "give this dataset with the file of its overlay" in fault(tmp_path / "entry.json", tmp_path / "runs")
     assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled]) == ""
-    other = r2med.Overlay.read("demo/mimics.jsonl")
-    r2med.Overlay("mimics", other.labels[1:]).write(tmp_path / "mimics.jsonl")
-    changed = f"demo/MedQA-Diag+{tmp_path / 'mimics.jsonl'}"
+    (tmp_path / "changed").mkdir()
+    r2med.Overlay("judged", tuple(rows[1:])).write(tmp_path / "changed" / "judged.jsonl")
+    changed = f"demo/MedQA-Diag+{tmp_path / 'changed' / 'judged.jsonl'}"
     assert "made on other data" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[changed])
-    forged(tmp_path / "entry.json", lambda record: _lower(record, "Mimic@10"))
-    assert "Mimic@10 of query" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled])
+    forged(tmp_path / "entry.json", lambda record: _lower(record, "nDCG@10"))
+    assert "nDCG@10 of query" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled])
 
 
 def _lower(record: Any, measure: str) -> None:

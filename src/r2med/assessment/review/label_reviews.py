@@ -16,6 +16,9 @@ from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.terminal_text import quoted
 
+RELEVANCE = "relevance"
+"""The rubric by which people review labels."""
+
 
 def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> list[tuple[DrawnPair, Item]]:
     """Return what people see of each drawn pair. It shows neither labels of judges nor names of systems.
@@ -32,17 +35,14 @@ def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> 
         for text in corpus.texts(rows):
             texts = {"query": query.text, "answer": query.answer, "text": text}
             id_ = query.id, pair.document
-            items.append((pair, Item(id_, texts, pair.aspect, pair.drawn, pair.dataset, origin=origin)))
+            items.append((pair, Item(id_, texts, RELEVANCE, pair.drawn, pair.dataset, origin=origin)))
     return items
 
 
-def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, Item]]) -> dict[str, list[Item]]:
-    """Return the items of each aspect, and store in the file of reviews what was drawn and why."""
+def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, Item]]) -> list[Item]:
+    """Return the items, and store in the file of reviews what was drawn and why."""
     book.note_drawn({item.token: asdict(pair) for pair, item in items})
-    found: dict[str, list[Item]] = {}
-    for pair, item in items:
-        found.setdefault(pair.aspect, []).append(item)
-    return found
+    return [item for _, item in items]
 
 
 def people_overlay(file: Path, name: str) -> Overlay:
@@ -85,8 +85,7 @@ def _label(review: Review, pair: DrawnPair, reviewer: str) -> OverlayLabel:
         dataset=pair.dataset,
         query=pair.query,
         document=pair.document,
-        aspect=pair.aspect,
-        grade=RUBRICS[pair.aspect].grade(said, pair.highest),
+        grade=RUBRICS[RELEVANCE].grade(said, pair.highest),
         said=said,
         reviewer=reviewer,
         drawn=pair.drawn,

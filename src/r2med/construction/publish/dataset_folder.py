@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from r2med.assessment.review.annotators import read_annotators
 from r2med.assessment.review.kinds import PASSAGE
 from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS, published_replies
 from r2med.assessment.review.reviews import Review
@@ -22,13 +21,11 @@ from r2med.construction.publish.build_outcome import BuildOutcome, origin
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.published_facts import (
     CORRECTIONS,
-    DEMOGRAPHICS,
     TRANSLATIONS,
     configs_of,
     hub_card,
     published_facts,
 )
-from r2med.construction.publish.reviewers import demographics
 from r2med.construction.review_items import read_reviews
 from r2med.data.loading import load_new
 from r2med.data.publishing.croissant import croissant
@@ -50,7 +47,7 @@ def write_output(build: BuildFolder, setup: Setup | Runtime) -> Path | None:
 
     Raises UserError if no question has a relevant document.
     """
-    made = BuildOutcome.read(build, read_reviews(build.out), read_annotators(build.out))
+    made = BuildOutcome.read(build, read_reviews(build.out))
     if not made.labels:
         return None
     if not made.questions:
@@ -81,15 +78,6 @@ def lacks_reviews(build: BuildFolder) -> bool:
     with (build.dataset / LABELS).open(encoding="utf-8") as lines:
         published = Counter(_said(row) for row in map(json.loads, lines) if row["verdict"])
     return published != Counter(map(_said, _human_rows(read_reviews(build.out))))
-
-
-def lacks_reviewers(build: BuildFolder) -> bool:
-    """Return True if reviewers have stated another qualification or other years since the dataset was written."""
-    path = build.dataset / CROISSANT
-    if not path.is_file():
-        return False
-    published = json.loads(path.read_text("utf-8")).get(DEMOGRAPHICS, [])
-    return bool(published != demographics(read_annotators(build.out)))
 
 
 def _said(row: Row) -> tuple[str, ...]:

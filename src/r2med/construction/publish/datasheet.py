@@ -66,7 +66,7 @@ def datasheet(made: BuildOutcome, dataset: Dataset, files: Mapping[str, str], st
         Section("Labels", list(_labels(made))),
         *trust_sections(made),
         *(
-            [Section("Who reviewed", list(reviewers(made.annotators, made.guideline, made.reviews)))]
+            [Section("Who reviewed", list(reviewers(plan.reviewers, made.guideline, made.reviews)))]
             if made.reviews
             else []
         ),

@@ -44,7 +44,7 @@ class OverlayFacts(RecordPart):
     reviewed: int = 0
     """Number of these labels that people gave."""
     trust: str = ""
-    """What planted controls say against its judges: empty, "not tested" or "failed its controls"."""
+    """What readers of its labels must know: "not tested" if a judge had too few planted controls."""
 
 
 class DatasetFacts(RecordPart):

@@ -15,7 +15,7 @@ import numpy as np
 
 from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure
-from r2med.evaluation.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES, MIMIC_FAMILIES
+from r2med.evaluation.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import FileFacts, Record
@@ -263,10 +263,4 @@ def _needs_labels(measure: str) -> str:
             f"{measure} needs a dataset with aspects, such as demo/Medical-Sciences: choose it with ",
             Setting("compare", data=...),
         )
-    if family not in MIMIC_FAMILIES:
-        return ""
-    return Notice(
-        f"{measure} needs labels of passages that argue for another answer: ",
-        Setting("compare", overlays="FILE"),
-        " adds them, and r2med judge --rubric mimic makes them",
-    )
+    return ""

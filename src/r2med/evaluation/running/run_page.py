@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import stdev
 
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE, MIMIC, MIMIC_LABELLED, Measure
+from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.record import Record, declared_stages
 from r2med.evaluation.running.results import (
@@ -39,10 +39,6 @@ BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Luc
 TIME_CAPTION = "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest dataset."
 PRICE_CAPTION = "dollars: unknown if the card of an LLM has no price, ≥ if this is true for some of the calls."
 RECORDED_CAPTION = "unknown: the cost of recorded texts and of run files is not known."
-MIMIC_CAPTION = (
-    "Mimic@10: share of the first ten passages that argue for another answer; lower is better. Passages without a "
-    "label do not count."
-)
 ASPECT_CAPTION = (
     "aspects: alpha-nDCG rewards documents of new aspects of the answer; A-Recall is the weight of the aspects found."
 )
@@ -106,9 +102,6 @@ def _more_tables(results: Results, measure: str, means: Sequence[Mapping[str, fl
     costs = [row_cost(row) for row in results.rows]
     tables.append(_costs(results, costs))
     captions = list(_captions(results.records, costs))
-    if measure != str(MIMIC) and any(str(MIMIC) in record.mean for record in results.records):
-        tables.append(_mimic_table(results))
-        captions.append(MIMIC_CAPTION)
     if by_aspects := list(_aspect_tables(results)):
         tables += by_aspects
         captions.append(ASPECT_CAPTION)
@@ -121,8 +114,7 @@ def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, fl
     labels = results.averages
     heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in labels]
     rows = [[*row, *(mean.get(label) for label in labels)] for row, mean in zip(rows, means, strict=True)]
-    best_of = min if Measure.parse(measure).lower_is_better else max
-    table = _points_table("system", heads, results.systems, rows, best_of)
+    table = _points_table("system", heads, results.systems, rows)
     if not results.shows_runs:
         return table
     runs = [[*cells, runs_cell(row)] for cells, row in zip(table.rows, results.rows, strict=True)]
@@ -146,19 +138,6 @@ def _repeat_tables(results: Results, measure: str) -> Iterator[Table]:
     yield Table([Column("each run"), *(Column(head, "score") for head in heads)], rows)
 
 
-def _mimic_table(results: Results) -> Table:
-    """Return the mimic rate of each system, and the share of its first ten passages with a label."""
-    heads, columns = [], []
-    for number, first in enumerate(results.rows[0]):
-        rates, shares = ([row[number].means.get(str(each)) for row in results.rows] for each in (MIMIC, MIMIC_LABELLED))
-        best = min((rate for rate in rates if rate is not None), default=None)
-        heads += [short_name(first.dataset), "labelled"]
-        columns.append([Marked(points_cell(rate), bold=rate == best and len(rates) > 1) for rate in rates])
-        columns.append([Marked(points_cell(share)) for share in shares])
-    rows = [[system, *cells] for system, *cells in zip(results.systems, *columns, strict=True)]
-    return Table([Column(f"{MIMIC} × 100"), *(Column(head, "score") for head in heads)], rows)
-
-
 def _aspect_tables(results: Results) -> Iterator[Table]:
     """Yield for each dataset with aspects a table of their measures."""
     for number, first in enumerate(results.rows[0]):
@@ -174,11 +153,10 @@ def _points_table(
     heads: Sequence[str],
     systems: Sequence[str],
     rows: Sequence[Sequence[float | None]],
-    best_of: Callable[..., float | None] = max,
 ) -> Table:
     """Return a table of scores × 100. The best score of each column is bold."""
     columns_of_values = zip(*rows, strict=True)
-    best = [best_of((value for value in column if value is not None), default=None) for column in columns_of_values]
+    best = [max((value for value in column if value is not None), default=None) for column in columns_of_values]
     cells = [
         [Marked(points_cell(value), bold=value == top and len(rows) > 1) for value, top in zip(row, best, strict=True)]
         for row in rows

@@ -23,7 +23,7 @@ from r2med.assessment.answers.reading import (
 )
 from r2med.assessment.answers.searched_answers import searched_status
 from r2med.assessment.answers.statuses import refuses, status_of
-from r2med.assessment.panels.panel import UNTESTED
+from r2med.assessment.panels.planted_controls import UNTESTED
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of, read_nuggets
 from r2med.evaluation.measure import HEADLINE_MEASURE

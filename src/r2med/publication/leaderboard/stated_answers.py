@@ -10,8 +10,7 @@ from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import CITATION_SUPPORT, NUGGET_RECALL
 from r2med.assessment.answers.answer_sheets import can_be_judged, stated_test
 from r2med.assessment.answers.reading import asked_queries
-from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest
-from r2med.assessment.panels.planted_controls import FEWEST_FIRST, FIRST, ControlTest
+from r2med.assessment.panels.planted_controls import CONTROLS, FEWEST_CONTROLS, UNTESTED, ControlTest
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer, JudgeFacts, answer_key
 from r2med.evaluation.records.answer_words import CONDITIONS
@@ -103,7 +102,7 @@ def _is_judged(answer: GivenAnswer) -> bool:
 def _control_faults(judge: JudgeFacts, record: AnswerRecord) -> Iterator[str]:
     """Yield faults of the planted controls. With too many errors, `r2med answer` makes no record, or no measure."""
     known = {**GRADE_KINDS, **NUGGET_KINDS, **CITATION_KINDS}
-    for kind, (right, asked) in (*judge.controls.items(), *judge.mixed.items()):
+    for kind, (right, asked) in judge.controls.items():
         if kind not in known:
             yield f"it states a kind of controls that does not exist: {kind[:60]}; make it again with r2med answer"
             return
@@ -118,27 +117,20 @@ def _control_faults(judge: JudgeFacts, record: AnswerRecord) -> Iterator[str]:
         for kinds, measure in ((NUGGET_KINDS, NUGGET_RECALL), (CITATION_KINDS, CITATION_SUPPORT))
         if measure in measures and any(kind in kinds for kind in judge.controls)
     ]
-    if fault := next((test.any_fault for test in tests if test.any_fault), ""):
+    if fault := next((test.fault for test in tests if test.fault), ""):
         yield f"its judge {judge.judge} fails the planted controls: {fault}"
 
 
-def _count_faults(judge: JudgeFacts, grades: JudgeTest) -> Iterator[str]:
-    """Yield faults of the numbers of controls for grades: half are to be answered yes, and both parts are alike."""
-    first, mixed = grades.first, grades.mixed
-    if judge.trust == FAILED:
-        yield f"its judge {judge.judge} failed the controls among the answers"
-    if (judge.trust == UNTESTED) != (first.asked < FEWEST_FIRST):
+def _count_faults(judge: JudgeFacts, grades: ControlTest) -> Iterator[str]:
+    """Yield faults of the numbers of controls for grades: half are to be answered yes."""
+    if (judge.trust == UNTESTED) != (grades.asked < FEWEST_CONTROLS):
         said = "was not tested" if judge.trust == UNTESTED else "was tested"
-        yield f"it states that its judge {said}, and {first.asked} controls that were asked first"
-    if first.asked > FIRST or mixed.asked < first.asked - 2:
-        yield f"it states {first.asked} controls that were asked first, and {mixed.asked} among the answers"
-    for part in (first, mixed):
-        if 2 * _asked_for_yes(part) != part.asked:
-            yield f"{_asked_for_yes(part)} of its {part.asked} controls are to be answered yes, which must be half"
-
-
-def _asked_for_yes(test: ControlTest) -> int:
-    return sum(each.asked for each in test.counts if each.yes)
+        yield f"it states that its judge {said}, and {grades.asked} controls"
+    if grades.asked > CONTROLS:
+        yield f"it states {grades.asked} controls, and a judge is asked {CONTROLS}"
+    asked_for_yes = sum(each.asked for each in grades.counts if each.yes)
+    if 2 * asked_for_yes != grades.asked:
+        yield f"{asked_for_yes} of its {grades.asked} controls are to be answered yes, which must be half"
 
 
 def _of_one_family(judge: str, reader: str) -> bool:

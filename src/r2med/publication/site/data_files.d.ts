@@ -52,7 +52,6 @@ interface SystemRow extends SystemParts {
   runs: string; // how often it was run: "deterministic", "one run", "5 runs"
   chance: (Chance | null)[]; // by set: the parts of the interval of the average
   classes: (number | null)[]; // by set
-  mimics?: (MimicRate | null)[]; // by set
   cost: SystemCost; // of one query
   family: string; // the name of the systems that differ only in depths, samples, turns or LLMs; "" if it is alone
   near: Partial<Record<keyof SystemCost, number>>[]; // by set: cost -> the system on its line that it does not differ from
@@ -78,10 +77,6 @@ interface SystemCost {
   p95?: number | null; // seconds within which 95 % of the queries are answered; left out for answers
 }
 
-interface MimicRate extends Score {
-  labelled: number; // share of the passages that have a label
-}
-
 interface PublishedRow extends SystemParts {
   name: string;
   values: (number | null)[]; // by dataset
@@ -99,15 +94,13 @@ interface PublishedRow extends SystemParts {
 
 interface Site {
   foot: string;
-  kinds?: ReviewKind[]; // of the review page, as are the next two
+  kinds?: ReviewKind[]; // of the review page, as is the guideline
   guideline?: string;
-  qualifications?: string[];
   advice: boolean;
   measure: string;
   explored_measures: string[]; // that the explorer offers
   system_kinds: string[]; // in the order of the marks in charts
   aspect_measures: string[]; // the columns of systems' `aspects`
-  mimic_measure: string; // of systems' `mimics`
   latex: Record<string, string>;
   datasets: DatasetFacts[];
   sets: DatasetSet[];
@@ -167,7 +160,7 @@ interface AnswerRow {
     both: number;
     controls: { right: number; asked: number };
     own_family: boolean;
-    trust: string; // "not tested" or "failed its controls"; "" if it passed
+    trust: string; // "not tested"; "" if it passed
   } | null;
   notices: string[];
   entry?: string; // the entry that has it; left out if it was made here

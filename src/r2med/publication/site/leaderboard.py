@@ -17,7 +17,7 @@ from r2med.evaluation.comparison.gaps import Gap, gaps_from_first
 from r2med.evaluation.comparison.standings import Standing, intervals, points, run_words, single_runs
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES, classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
-from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
+from r2med.evaluation.measure.measures import ASPECT_MEASURES
 from r2med.evaluation.measure.run_variance import run_spread
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.query_costs import QueryCost, query_cost
@@ -52,24 +52,6 @@ ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff 
 """The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
 
 
-def mimic_rates(collection: RecordCollection) -> dict[str, dict[str, float | None]]:
-    """Return system -> its rate with an interval, and `labelled`, the share of labelled passages, between 0 and 1.
-
-    They are means over the datasets with labels of mimics. A system without a record on one of them is left out, and
-    without such datasets the result is empty.
-    """
-    labelled = collection.with_measure(str(MIMIC))
-    if not any(str(MIMIC) in kept.record.mean for kept in labelled):
-        return {}
-    rates = {}
-    for system, standing in intervals(labelled, str(MIMIC)).items():
-        if standing.mean is not None:
-            mine = [kept for kept in labelled.cells.values() if kept.record.display_name == system]
-            shares = [_mean(kept, str(MIMIC_LABELLED)) for kept in mine]
-            rates[system] = {**score_data(standing.mean), "labelled": round(fmean(shares), 6)}
-    return rates
-
-
 def site_value(
     collection: RecordCollection,
     advice: bool = False,
@@ -92,7 +74,6 @@ def site_value(
         "explored_measures": list(EXPLORED_MEASURES),
         "system_kinds": list(SYSTEM_KINDS),
         "aspect_measures": list(map(str, ASPECT_COLUMNS)),
-        "mimic_measure": str(MIMIC),
         "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [_set(each, names) for each in sets],
@@ -161,7 +142,6 @@ def _systems(
         classes(of.systems, points(of), spread=run_spread(single_runs(of))) if of.cells and not each.missing else {}
         for each, of in zip(sets, sound, strict=True)
     ]
-    mimics = [mimic_rates(each) for each in parts]
     costs = {system: query_cost(list(repeats_of(collection, system))) for system in collection.systems}
     lines = [
         _near_lines(of, standing, costs) if of.cells and not each.missing else {}
@@ -190,7 +170,6 @@ def _systems(
             "runs": _runs(collection, system),
             "chance": [_chance(each) if not of.estimated else None for of, each in zip(sets, mine, strict=True)],
             "classes": [each.get(system) for each in levels],
-            "mimics": [each.get(system) for each in mimics],
             "cost": asdict(costs[system]),
             "family": family_of.get(system, ""),
             "near": [

@@ -1,19 +1,14 @@
-"""A judge that is asked several times: its labels, and how often it contradicts itself."""
+"""A judge that is asked several times: its labels."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pytest
-
 import r2med
 from r2med import Dataset
-from r2med.assessment.judgements.judge_page import judge_json, judge_page
-from r2med.assessment.judgements.self_contradictions import self_contradictions
 from r2med.data.dataset import Query
 from r2med.data.overlays import Overlay, OverlayLabel
-from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support import chat_server as chat
@@ -34,26 +29,10 @@ def said(document: str, *grades: int) -> list[OverlayLabel]:
     ]
 
 
-def test_the_share_is_that_of_all_other_answers_about_the_same_passage() -> None:
-    found = self_contradictions([*said("a", 3, 3, 2), *said("b", 3, 3, 3), *said("c", 0, 0, 3)], dict.fromkeys("0123"))
-    rows = {each.said: (each.times, each.other_word, each.other_side) for each in found}
-    assert rows["0"] == (2, 2 / 4, 2 / 4), "two zeros: each has another zero and a three"
-    assert rows["2"] == (1, 1.0, 0.0), "the other two say 3, which is a yes too"
-    assert rows["3"] == (6, (2 + 0 + 2) / 12, 2 / 12)
-    assert [each.said for each in found] == ["0", "2", "3"]
-
-
-def test_one_run_contradicts_nothing() -> None:
-    assert self_contradictions([*said("a", 3), *said("b", 0)], dict.fromkeys("0123")) == []
-
-
-def test_grades_of_repeats_become_their_lower_median_and_older_digests_stay() -> None:
+def test_grades_of_repeats_become_their_lower_median() -> None:
     overlay = Overlay("o", tuple(said("a", 3, 0, 3)))
     assert overlay.grades("d") == {"q": {"a": 1}}
     assert overlay.repeats == 3 and overlay.in_repeat(1).grades("d") == {"q": {"a": 0}}
-    (label,) = said("a", 3)
-    assert "repeat" not in label.model_dump(exclude_defaults=True)
-    assert Overlay("o", (label,)).digest == "9007184b2834d84f27facc01168a36a5"
 
 
 async def moody(exchange: Exchange) -> None:
@@ -67,7 +46,9 @@ async def moody(exchange: Exchange) -> None:
     await chat.answer(json.dumps({"why": "because", "grade": 3 if yes else 0}))(exchange)
 
 
-def test_a_judge_is_asked_anew_in_each_repeat_and_its_moods_are_shown(chat_server: Server, tmp_path: Path) -> None:
+def test_a_judge_is_asked_anew_in_each_repeat_and_all_its_labels_are_written(
+    chat_server: Server, tmp_path: Path
+) -> None:
     queries = [Query(f"q{n}", f"what ails the {topic} today", f"{topic} disease") for n, topic in enumerate(TOPICS)]
     corpus = {
         f"d{n}{part}": f"The {topic} suffers, says text {part} about {topic} {topic}. True for the {topic}."
@@ -84,8 +65,8 @@ def test_a_judge_is_asked_anew_in_each_repeat_and_its_moods_are_shown(chat_serve
         asked = len(chat_server.requests)
         r2med.judge("bm25", repeats=3, **judging)
     assert len(chat_server.requests) == asked, "the journal has every repeat"
-    assert Overlay.read(out).repeats == 3 and not judged.fault
-    by_word = {each["said"]: each for each in judge_json(judged)["contradictions"]}
-    assert by_word["3"]["other_side"] == pytest.approx(1.0), "every yes in the pool was a mood"
-    assert 0 < by_word["0"]["other_side"] < 0.5
-    assert "How often a judge contradicts itself" in page_markdown(judge_page(judged, str(out)))
+    written = Overlay.read(out)
+    assert written.repeats == 3 and len(written.labels) == len(judged.overlay.labels)
+    said = {label.repeat: label.said for label in written.labels if label.document == "d0b"}
+    assert said == {0: "3", 1: "0", 2: "0"}, "a mood of the first run"
+    assert written.grades("small")["q0"]["d0b"] == 0
