@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from r2med.data.tables.column_contents import (
@@ -39,7 +39,6 @@ from r2med.data.tables.column_names import (
     says_not_relevant,
     says_verdict,
 )
-from r2med.data.tables.grade_matrix import check_headings, check_matrix, matrix_columns
 from r2med.data.tables.grade_words import is_count, is_verdict_word
 from r2med.data.tables.id_matching import Ids
 from r2med.data.tables.judgement_columns import (
@@ -73,16 +72,12 @@ ROLES: Mapping[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Part:
-    """A table, its kind, and the column of each role. `texts` are all columns that make up the document text.
-
-    `matrix` are columns of grades: each heading is the id of a document, or of a question if `relevant` has a column.
-    """
+    """A table, its kind, and the column of each role. `texts` are all columns that make up the document text."""
 
     table: SourceTable
     kind: Kind
     columns: Mapping[str, str]
     texts: tuple[str, ...] = ()
-    matrix: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[int, Mapping[str, Cell]]]:
@@ -124,7 +119,7 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
         for table, kind in zip(tables, kinds, strict=True)
         if kind != "documents"
     ]
-    return [*documents, *others, *_judged_documents(documents, others)]
+    return [*documents, *others]
 
 
 def _passage_parts(tables: Sequence[SourceTable], kinds: Sequence[Kind], named: Named) -> list[Part]:
@@ -194,9 +189,6 @@ def _kinds(tables: Sequence[SourceTable], named: Named) -> list[Kind]:
         own = part.columns.get("id")
         if any(holds_ids(part.table, column, ids) for column in part.table.columns if column != own):
             kinds[tables.index(part.table)] = "questions"
-        elif matrix_columns(part.table, part.table.columns, ids):
-            asks = mean_words(part.table, part.columns["text"], only_filled=True) >= 2
-            kinds[tables.index(part.table)] = "questions" if asks else "judgements"
     return kinds
 
 
@@ -280,18 +272,7 @@ def _asks(cell: str) -> bool:
 
 
 def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: Sequence[Part]) -> Part:
-    """Return a table of questions or judgements with its columns, which may be a matrix of grades."""
-    texts = {_name(named, role) for role in ("query", "query_id", "answer", "relevant", "grade")}
-    matrix = matrix_columns(table, [column for column in table.columns if column not in texts], ids)
-    if matrix and "relevant" not in named:
-        left = replace(table, columns=tuple(column for column in table.columns if column not in matrix))
-        columns = _columns(left, kind, {**named, "relevant": "", "grade": ""}, ids)
-        check_matrix(table, matrix)
-        if not columns:
-            raise UserError(
-                f"{table}: no column holds ids of questions: name it with ", Setting("import_data", query_id=...)
-            )
-        return Part(table, kind, columns, matrix=matrix)
+    """Return a table of questions or judgements with its columns."""
     columns = _columns(table, kind, named, ids)
     no_grade = named.get("grade") == ""
     check_judgements(table, columns, "relevant" not in named, no_grade)
@@ -299,10 +280,26 @@ def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: 
     if "relevant" not in columns:
         _check_references(table, free, documents)
         if not no_grade:
-            check_headings(table, free)
+            _check_grades(table, free)
     negatives = negative_columns(table, free, ids)
     why = "says that its documents are not relevant: it is not used"
     return Part(table, kind, columns, notices=tuple(f"{table}: column {column!r} {why}" for column in negatives))
+
+
+def _check_grades(table: SourceTable, free: Sequence[str]) -> None:
+    """Raise UserError if several columns hold grades, as in a table with a column for each document."""
+    grades = [
+        column
+        for column in free
+        if plain_name(column) not in OTHER_NAMES and not is_called_id(column) and holds_verdicts(table, column)
+    ]
+    if len(grades) > 1:
+        names = ", ".join(map(repr, grades[:3]))
+        raise UserError(
+            f"{table}: columns {names}{', …' if len(grades) > 3 else ''} hold grades, and no column names documents: "
+            "write a row for each question and document, or leave them out with ",
+            Setting("import_data", no_grade=True),
+        )
 
 
 def _check_references(table: SourceTable, free: Sequence[str], documents: Sequence[Part]) -> None:
@@ -331,20 +328,6 @@ def _check_references(table: SourceTable, free: Sequence[str], documents: Sequen
                         "take it as the id with ",
                         Setting("import_data", id=key, relevant=column),
                     )
-
-
-def _judged_documents(documents: Sequence[Part], others: Sequence[Part]) -> list[Part]:
-    """Return the tables of documents that also have a column of grades for each question, as judgements."""
-    asked = [part for part in others if part.kind == "questions" and "query_id" in part.columns]
-    questions = Ids(word for part in asked for word in part.table.values(part.columns["query_id"]))
-    parts = []
-    for part in documents:
-        free = [column for column in part.table.columns if column not in (*part.columns.values(), *part.texts)]
-        matrix = matrix_columns(part.table, free, questions) if questions and "id" in part.columns else ()
-        if matrix:
-            columns = {"relevant": part.columns["id"]}
-            parts.append(Part(replace(part.table, notices=()), "judgements", columns, matrix=matrix))
-    return parts
 
 
 def _columns(table: SourceTable, kind: Kind, named: Named, ids: Collection[str]) -> dict[str, str]:

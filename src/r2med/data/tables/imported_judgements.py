@@ -50,9 +50,7 @@ def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: 
     """
     found, questions = _JudgedRows(), Ids(asked.questions)
     for part in parts:
-        if part.matrix:
-            _read_matrix(found, part, asked, questions, documents)
-        elif "relevant" in part.columns:
+        if "relevant" in part.columns:
             _read(found, part, asked, questions, documents)
     if found.unknown and len(found.unknown) == found.documents:
         example = next(iter(documents))
@@ -90,24 +88,6 @@ def _read(found: _JudgedRows, part: Part, asked: ImportedQuestions, questions: I
             found.respelt[own] = query
         for document, grade in pairs:
             _add(found, where, query or own, document, grade, documents)
-
-
-def _read_matrix(found: _JudgedRows, part: Part, asked: ImportedQuestions, questions: Ids, documents: Ids) -> None:
-    """Read a table with a column for each document, or for each question if `relevant` names the documents."""
-    cells = [cell for row in part.table.sample for column in part.matrix if (cell := flat(row.get(column, "")))]
-    unwritten = "0" if all(map(is_mark, cells)) else ""
-    for line, row in part.table:
-        where, own = part.table.at(line), part.cells(row)
-        document = flat(own.get("relevant", ""))
-        asking = asked.rows.get(row_key(part, line)) or flat(own.get("query_id", ""))
-        for column in part.matrix if document or asking else ():
-            if word := flat(row.get(column, "")) or unwritten:
-                pair = (column, document) if document else (asking, column)
-                found.rows += 1
-                query = questions.find(pair[0])
-                if query is None:
-                    found.unasked.append(f"{where} ({pair[0][:40]!r})")
-                _add(found, where, query or pair[0], pair[1], _grade(where, column, word), documents)
 
 
 def _grade(where: str, column: str, word: str) -> int:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from r2med.data.tables.column_names import ALL_NAMES, SURVEY_NAMES, TOTAL_WORDS, plain_name
-from r2med.data.tables.grade_words import LARGEST_SCALE, grade_of
+from r2med.data.tables.grade_words import grade_of
 from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
@@ -164,11 +164,9 @@ def title_rows(rows: Sequence[Sequence[Cell]]) -> int:
 def looks_like_header(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
     """Return True if a row holds column names: no cell is a number or similar to the data in the rows below."""
     names = [str(cell).strip() for cell in cells if _filled(cell)]
-    if not names or any(len(name) > LONGEST_HEAD for name in names):
+    if not names or any(len(name) > LONGEST_HEAD or _NUMBER.fullmatch(name) for name in names):
         return False
     known = sum(plain_name(name) in ALL_NAMES for name in names)
-    if any(map(_NUMBER.fullmatch, names)):
-        return bool(known) and _is_matrix(cells, below)
     if len(cells) == 1:  # a list of texts, one per line, usually has no header
         return count_words(names[0]) <= (1 if names[0].isascii() else 3) and len(names[0]) <= LONGEST_HEAD // 2
     if known > 1 or not below:
@@ -176,14 +174,6 @@ def looks_like_header(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) ->
     if any(_like_column(cells, below, column) for column in range(len(cells))):
         return False
     return bool(known) or (len(set(names)) == len(names) and not any(map(_SENTENCE.fullmatch, names)))
-
-
-def _is_matrix(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
-    """Return True if there are only grades below all cells that are numbers. The numbers are ids of documents."""
-    numbers = [column for column, cell in enumerate(cells) if _NUMBER.fullmatch(str(cell).strip())]
-    held = [str(row[column]) for row in below for column in numbers if column < len(row) and _filled(row[column])]
-    distinct = len({str(cells[column]) for column in numbers}) == len(numbers) > 1
-    return distinct and bool(held) and all(grade_of(cell) in LARGEST_SCALE for cell in held)
 
 
 def _like_column(cells: Sequence[Cell], below: Sequence[Sequence[Cell]], column: int) -> bool:
