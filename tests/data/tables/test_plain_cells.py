@@ -103,42 +103,21 @@ def test_a_row_of_units_is_left_out_and_a_total_hip_is_not(tmp_path: Path) -> No
     some_states(plan.notices, "left out", "a.csv:2", "units", "'[no.]'")
 
 
-def test_passages_without_ids_become_documents_and_equal_ones_become_one(tmp_path: Path) -> None:
-    rows = [
-        "question,passage,label",
-        "Who coughs?,The patient coughs at night.,1",
-        "Who coughs?,An itch since last June.,0",
-        "Who itches?,An itch since last June.,1",
-    ]
-    plan = planned(tmp_path, "pairs.csv", "\n".join(rows) + "\n")
-    assert corpus(plan) == [
-        {"id": "1", "text": "The patient coughs at night."},
-        {"id": "2", "text": "An itch since last June."},
-    ]
-    assert qrels(plan) == [("q1", "1", 1), ("q1", "2", 0), ("q2", "2", 1)]
-    unnamed = "\n".join(rows).replace("label", "seen") + "\n"
-    with error_states("'seen'", "'1'", "'0'", "import_data(grade='seen')"):
-        planned(tmp_path, "pairs.csv", unnamed)
+@pytest.mark.parametrize("named", [{}, {"text": "passage", "query": "question"}])
+def test_questions_beside_passages_without_a_table_of_documents_stop_the_import(
+    tmp_path: Path, named: dict[str, str]
+) -> None:
+    content = "question,passage,label\nWho coughs?,The patient coughs at night.,1\nWho itches?,An itch since June.,1\n"
+    with error_states("pairs.csv", "no documents", "(id, text)", "import_data(text=...)"):
+        planned(tmp_path, "pairs.csv", content, **named)
+    plan = planned(tmp_path, "pairs.csv", content, text="passage")
+    assert corpus(plan)[1] == {"id": "2", "text": "An itch since June."}
 
 
-def test_negative_passages_are_documents_that_are_not_relevant(tmp_path: Path) -> None:
-    row = {
-        "query": "Who coughs?",
-        "pos": ["The patient coughs at night."],
-        "neg": ["An itch in June.", "A rash in May."],
-    }
-    plan = planned(tmp_path, "triples.jsonl", json.dumps(row) + "\n")
-    assert [document["text"] for document in corpus(plan)] == [*row["pos"], *row["neg"]]
-    assert qrels(plan) == [("q1", "1", 1)]
-    some_states(plan.notices, "'neg'", "not relevant")
-
-
-def test_two_columns_of_passages_are_two_readings(tmp_path: Path) -> None:
-    content = "question,passage,context\nWho coughs?,A cough in the night.,A ward in the north.\n"
-    with error_states("'passage'", "'context'", "import_data(text='passage'"):
+def test_questions_without_a_name_beside_texts_stop_the_import(tmp_path: Path) -> None:
+    content = "A,B\nWho coughs at night?,The patient of room 3 coughs at night.\nWho has an itch?,An itch since June.\n"
+    with error_states("pairs.csv", "'A'", "questions", "table of their own", "import_data(text='B')"):
         planned(tmp_path, "pairs.csv", content)
-    plan = planned(tmp_path, "pairs.csv", content, text="passage", query="question")
-    assert corpus(plan) == [{"id": "1", "text": "A cough in the night."}]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ is written, and the user can name every column instead.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -39,7 +38,7 @@ from r2med.data.tables.column_names import (
     says_not_relevant,
     says_verdict,
 )
-from r2med.data.tables.grade_words import is_count, is_verdict_word
+from r2med.data.tables.grade_words import is_count
 from r2med.data.tables.id_matching import Ids
 from r2med.data.tables.judgement_columns import (
     check_judgements,
@@ -48,19 +47,15 @@ from r2med.data.tables.judgement_columns import (
     negative_columns,
     relevant_column,
 )
-from r2med.data.tables.passage_tables import passage_table
 from r2med.data.tables.running_text import text_columns
 from r2med.data.tables.table import Cell, SourceTable, flat
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.notices import Setting, joined
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.text.word_counts import count_words
 
 Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]
 """The columns that the user named, by role. There may be several text columns. An empty name means "no column"."""
-
-_QUESTION_INSIDE = re.compile(r"[?？؟]\s*\S")
-"""A question mark before the end of a text."""
 
 ROLES: Mapping[Kind, tuple[str, ...]] = {
     "documents": ("id", "text", "title"),
@@ -106,11 +101,14 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     _check_named(tables, named)
     kinds = _kinds(tables, named)
     if "documents" not in kinds:
-        return _passage_parts(tables, kinds, named)
+        raise UserError(
+            f"no documents in {', '.join(map(str, tables))}: add a table with a row for each document (id, text), or "
+            "read a column as documents with ",
+            Setting("import_data", text=...),
+        )
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     if len(kinds) == 1 and not named_texts(named):
         _check_questions_beside(documents[0])
-        _check_questions_inside(documents[0])
     elif not named_texts(named):
         _check_texts(documents)
     ids = Ids(word for part in documents for word in _ids(part))
@@ -120,26 +118,6 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
         if kind != "documents"
     ]
     return [*documents, *others]
-
-
-def _passage_parts(tables: Sequence[SourceTable], kinds: Sequence[Kind], named: Named) -> list[Part]:
-    """Return the parts of tables without documents. Passages beside the questions become documents."""
-    parts: list[Part] = []
-    for table, kind in zip(tables, kinds, strict=True):
-        if kind == "questions":
-            query = _columns(table, "questions", {**named, "relevant": "", "grade": ""}, ())["query"]
-            if (found := passage_table(table, query, named_texts(named))) and not parts:
-                documents = Part(found.documents, "documents", {"id": "id", "text": "text"}, ("text",))
-                given = {role: column for role, column in named.items() if role not in ("text", "id")}
-                choice = {**given, "query": query, "relevant": found.passages[0]}
-                ids = Ids(documents.table.values("id"))
-                parts = [documents, _judging(found.questions, "questions", choice, ids, [])]
-    if not parts or len(tables) > 1:
-        raise UserError(
-            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with ",
-            Setting("import_data", text=...),
-        )
-    return parts
 
 
 def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, str]:
@@ -228,26 +206,10 @@ def _check_questions_beside(part: Part) -> None:
         called = plain_name(column) in NAMES["text"] | OTHER_NAMES
         asks = share(part.table, column, _asks) > MAJORITY_SHARE and mean_words(part.table, column) >= 3
         if others and not called and asks:
-            texts = joined(" or ", [Setting("import_data", text=text) for text in others[:3]])
             raise UserError(
-                f"{part.table}: column {column!r} holds questions beside texts: read them as pairs with ",
-                Setting("import_data", query=column),
-                " and the relevant texts, ",
-                texts,
-                "; or as documents with only the latter",
-            )
-
-
-def _check_questions_inside(part: Part) -> None:
-    """Raise UserError if the only table holds verdicts on texts that hold the question, as from Doccano."""
-    inside = share(part.table, part.columns["text"], lambda cell: bool(_QUESTION_INSIDE.search(cell))) > MAJORITY_SHARE
-    for column in part.table.columns if inside else ():
-        judged = holds_verdicts(part.table, column) or share(part.table, column, is_verdict_word) > MAJORITY_SHARE
-        if says_verdict(column) and judged:
-            raise UserError(
-                f"{part.table}: column {column!r} judges texts that hold a question and a passage: write them "
-                "into two columns, question and passage; or read them as documents with ",
-                Setting("import_data", text=part.columns["text"]),
+                f"{part.table}: column {column!r} holds questions beside texts: write the questions into a table of "
+                "their own, with the ids of their relevant documents; or read only the texts with ",
+                Setting("import_data", text=others[0]),
             )
 
 
