@@ -56,9 +56,6 @@ QUESTION_NAMES = _names("question")
 OTHER_NAMES = _names("other")
 """Names of columns that are neither searched nor judged. They help to recognise a row of column names."""
 
-SURVEY_NAMES = _names("survey")
-"""Names of columns that a survey program adds to its export."""
-
 TOTAL_WORDS = _names("total")
 """First cells of rows that add up a table."""
 

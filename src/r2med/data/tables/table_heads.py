@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from r2med.data.tables.column_names import ALL_NAMES, SURVEY_NAMES, TOTAL_WORDS, plain_name
+from r2med.data.tables.column_names import ALL_NAMES, TOTAL_WORDS, plain_name
 from r2med.data.tables.grade_words import grade_of
 from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 from r2med.foundation.core.errors import UserError
@@ -48,7 +48,6 @@ def headed_table(
         title_rows([cells for _, cells in start]) if reading.skip_rows is None and reading.header is not False else 0
     )
     rows = start[titles:]
-    _check_survey(path, rows or start)
     first = rows[0][1] if rows else []
     has_header = (
         looks_like_header(first, [cells for _, cells in rows[1:]]) if reading.header is None else reading.header
@@ -97,22 +96,6 @@ def _begins_total(cell: str) -> bool:
     if plain_name(cell) in TOTAL_WORDS:
         return True
     return plain_name(total[1] if total else first if grade_of(rest) is not None else "") in TOTAL_WORDS
-
-
-def _check_survey(path: Path, rows: Sequence[GridRow]) -> None:
-    """Raise UserError for a survey with a row for each person, or with three rows of names, as Qualtrics writes it."""
-    for _, cells in rows[:2]:
-        if len(found := [str(cell) for cell in cells if plain_name(str(cell)) in SURVEY_NAMES]) > 1:
-            raise UserError(
-                f"{path.name}: columns {found[0]!r} and {found[1]!r} are those of a survey, with a row for each "
-                "person: write a row for each question and note, with columns such as question, note and relevant"
-            )
-    codes = [str(cell) for cell in rows[2][1] if _filled(cell)] if len(rows) > 2 else []
-    if codes and all(code.lstrip().startswith('{"ImportId"') for code in codes):
-        raise UserError(
-            f"{path.name}: lines {rows[1][0]} and {rows[2][0]} hold the questions and codes of a survey, not answers: "
-            "delete them, give the columns names such as question, note and relevant, and import the file again"
-        )
 
 
 def _names_of(rows: Sequence[Sequence[Cell]], width: int) -> Sequence[str]:
