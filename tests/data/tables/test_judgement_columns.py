@@ -169,7 +169,6 @@ def test_a_table_of_grades_without_texts_or_documents_stops_the_import(tmp_path:
     [
         ("question,relevant", "Who coughs?,Visit of May", ["asked.csv", "'Visit of May'"]),
         ("question,relevant notes,seen", "Who coughs?,Visit of May,n1", ["asked.csv", "'Visit of May'"]),
-        ("question,found in", "Who coughs?,Visit 2", ["'found in'", "'visit'", "id"]),
         ("question,A,B", "Who coughs?,1,0", ["'A'", "'B'", "grades", "documents"]),
     ],
 )

@@ -240,7 +240,7 @@ def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: 
     check_judgements(table, columns, "relevant" not in named, no_grade)
     free = [column for column in table.columns if column not in columns.values()]
     if "relevant" not in columns:
-        _check_references(table, free, documents)
+        _check_names_of_ids(table, free, documents)
         if not no_grade:
             _check_grades(table, free)
     negatives = negative_columns(table, free, ids)
@@ -264,8 +264,8 @@ def _check_grades(table: SourceTable, free: Sequence[str]) -> None:
         )
 
 
-def _check_references(table: SourceTable, free: Sequence[str], documents: Sequence[Part]) -> None:
-    """Raise UserError if a column names documents by something else than their ids, such as titles."""
+def _check_names_of_ids(table: SourceTable, free: Sequence[str], documents: Sequence[Part]) -> None:
+    """Raise UserError if an unused column has the name of the documents' ids, and holds other ids."""
     for part in documents:
         own = part.columns.get("id", "")
         for column in free:
@@ -275,20 +275,6 @@ def _check_references(table: SourceTable, free: Sequence[str], documents: Sequen
                     raise UserError(
                         f"{table}: column {column!r} has the name of the ids of {part.table}, but holds {cells}, which "
                         "are other ids: write the ids as the documents have them, or rename the column"
-                    )
-        used = {own, *part.texts}
-        for key in (column for column in part.table.columns if column not in used):
-            values = filled(part.table, key)
-            known = {*values}
-            if len(known) < 2 or len(known) < len(values):
-                continue  # it identifies no document
-            for column in free:
-                same = plain_name(column) == plain_name(key) and plain_name(key) in OTHER_NAMES
-                if not same and share(table, column, known.__contains__) > MAJORITY_SHARE:
-                    raise UserError(
-                        f"{table}: column {column!r} names documents by their {key!r}, which is not their id: "
-                        "take it as the id with ",
-                        Setting("import_data", id=key, relevant=column),
                     )
 
 
