@@ -121,14 +121,38 @@ def test_questions_without_a_name_beside_texts_stop_the_import(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("cell", "found"),
-    [("N1", ["n1"]), ("n1\u200b; \ufeffn2", ["n1", "n2"]), ("n1 & n3", ["n1", "n3"]), ("N1、N2", ["n1", "n2"])],
+    ("cell", "word", "meant", "difference"),
+    [
+        ("N1", "'N1'", "'n1'", "case"),
+        ("n2; \ufeffn1", r"'\ufeffn1'", "'n1'", "invisible signs"),
+        ("N1、n2", "'N1'", "'n1'", "case"),
+        ("7", "'7'", "'007'", "leading zeros"),
+        ("007.0", "'007.0'", "'007'", "decimal zero"),
+    ],
 )
-def test_ids_match_in_any_case_and_without_signs_that_nobody_sees(tmp_path: Path, cell: str, found: list[str]) -> None:
+def test_an_id_in_another_spelling_stops_the_import_and_the_difference_is_named(
+    tmp_path: Path, cell: str, word: str, meant: str, difference: str
+) -> None:
+    (tmp_path / "notes.csv").write_text(NOTES + "007,A fever since July.\n")
+    (tmp_path / "asked.csv").write_text(f'question,relevant\nWho coughs?,"{cell}"\n', encoding="utf-8")
+    with error_states("asked.csv:2", word, meant, difference, "alike"):
+        _ = plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"]).notices
+
+
+def test_the_id_of_a_question_in_another_spelling_is_named_too(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text(NOTES)
+    (tmp_path / "questions.csv").write_text("id,question\n01,Who coughs?\n02,Who itches?\n")
+    (tmp_path / "qrels.csv").write_text("query_id,note_id,relevance\n1,n1,1\n2,n2,0\n")
+    with error_states("qrels.csv:2", "no question", "'1'", "'01'", "leading zeros"):
+        _ = plan_import([tmp_path / name for name in ("notes.csv", "questions.csv", "qrels.csv")]).notices
+
+
+@pytest.mark.parametrize("cell", ["n1 & n3", "n1、n3", "n1 and n3"])
+def test_several_ids_in_a_cell_are_found_between_signs_and_words(tmp_path: Path, cell: str) -> None:
     (tmp_path / "notes.csv").write_text(NOTES)
     (tmp_path / "asked.csv").write_text(f'question,relevant\nWho coughs?,"{cell}"\n', encoding="utf-8")
     plan = plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"])
-    assert [document for _, document, _ in qrels(plan)] == found
+    assert [document for _, document, _ in qrels(plan)] == ["n1", "n3"]
 
 
 def test_ids_that_differ_only_in_case_stay_apart(tmp_path: Path) -> None:
