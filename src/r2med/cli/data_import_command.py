@@ -65,7 +65,7 @@ def _show_plan(plan: Import) -> None:
     for part in plan.parts:
         output.print(plain(f"{part.table}: {part.kind}", "bold"))
         print_table(Table.of(_heads(part), _rows(part)), output, {})
-        used = {*part.columns.values(), *part.texts, *part.matrix}
+        used = {*part.columns.values(), *part.texts}
         unused = [column for column in part.table.columns if column not in used]
         if unused:
             output.print(plain(f"not used: {', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}", "dim"))

@@ -30,9 +30,7 @@ def judged(plan: Import) -> dict[tuple[str, str], int]:
         ("is_correct", "TRUE", "FALSE"),
         ("passt", "ja", "nein"),
         ("verdict", "correct", "incorrect"),
-        ("подходит", "да", "нет"),
         ("correspond", "oui", "non"),
-        ("corrisponde", "sì", "no"),
         ("corresponde", "sim", "não"),
         ("是否相关", "是", "否"),
         ("該当", "はい", "いいえ"),
@@ -49,7 +47,14 @@ def test_a_verdict_is_read_under_its_name_in_any_language(tmp_path: Path, name: 
 
 @pytest.mark.parametrize(
     ("name", "yes", "no"),
-    [("annotator A", "yes", "no"), ("Haken", "x", ""), ("k7", "3", "0"), ("status", "accepted", "rejected")],
+    [
+        ("annotator A", "yes", "no"),
+        ("Haken", "x", ""),
+        ("k7", "3", "0"),
+        ("status", "accepted", "rejected"),
+        ("подходит", "да", "нет"),
+        ("corrisponde", "sì", "no"),
+    ],
 )
 def test_verdicts_under_a_name_that_says_nothing_are_asked_for(tmp_path: Path, name: str, yes: str, no: str) -> None:
     rows = f"question,note_id,{name}\nWho coughs?,n1,{yes}\nWho coughs?,n2,{no}\nWho sleeps?,n3,{no}\n"
@@ -138,25 +143,30 @@ def test_scores_that_are_no_grades_do_not_make_every_pair_relevant(tmp_path: Pat
     assert len(judged(planned(tmp_path, rows, no_grade=True))) == 2
 
 
-def test_a_matrix_of_grades_has_documents_or_questions_as_headings(tmp_path: Path) -> None:
-    across = planned(tmp_path, "question,n1,n2,n3\nWho coughs?,1,0,\nWho sleeps?,0,2,1\n")
-    expected = {("q1", "n1"): 1, ("q1", "n2"): 0, ("q2", "n1"): 0, ("q2", "n2"): 2, ("q2", "n3"): 1}
-    assert judged(across) == expected
-    numbers = planned(tmp_path, "question,1,2,3\nWho coughs?,1,0,\nWho sleeps?,0,2,1\n", NOTES.replace("\nn", "\n"))
-    assert judged(numbers) == {(query, document[1:]): grade for (query, document), grade in expected.items()}
-    crosses = planned(tmp_path, "question,n1,n2\nWho coughs?,x,\nWho sleeps?,,x\n")
-    assert judged(crosses) == {("q1", "n1"): 1, ("q1", "n2"): 0, ("q2", "n1"): 0, ("q2", "n2"): 1}
-    notes = "note_id,note,F1,F2\na,A cough since May and no fever.,1,0\nb,An itch since June.,0,1\n"
-    down = planned(tmp_path, "id,question\nF1,Who coughs?\nF2,Who itches?\n", notes)
-    assert judged(down) == {("F1", "a"): 1, ("F2", "a"): 0, ("F1", "b"): 0, ("F2", "b"): 1}
+@pytest.mark.parametrize(
+    ("heads", "rows"),
+    [
+        ("question,n1,n2,n3", "Who coughs?,1,0,\nWho sleeps?,0,2,1\n"),
+        ("question,n1,n2", "Who coughs?,x,\nWho sleeps?,,x\n"),
+    ],
+)
+def test_a_column_of_grades_for_each_document_stops_the_import(tmp_path: Path, heads: str, rows: str) -> None:
+    with error_states("asked.csv", "hold grades", "row for each question and document", "import_data(no_grade=True)"):
+        planned(tmp_path, f"{heads}\n{rows}")
+    assert judged(planned(tmp_path, f"{heads}\n{rows}", no_grade=True)) == {}
 
 
-def test_a_matrix_without_texts_belongs_to_the_table_of_questions(tmp_path: Path) -> None:
+def test_a_column_of_grades_for_each_number_of_a_document_stops_the_import(tmp_path: Path) -> None:
+    with error_states("asked.csv", "'column 2'", "ids of documents", "import_data(relevant='column 2')"):
+        planned(tmp_path, "question,1,2,3\nWho coughs?,1,0,\nWho sleeps?,0,2,1\n", NOTES.replace("\nn", "\n"))
+
+
+def test_a_table_of_grades_without_texts_or_documents_stops_the_import(tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("id,question\nF1,Who coughs?\nF2,Who itches?\n")
     (tmp_path / "notes.csv").write_text(NOTES)
     (tmp_path / "grades.csv").write_text("case,n1,n2\nF1,1,0\nF2,0,1\n")
-    plan = plan_import([tmp_path / name for name in ("notes.csv", "q.csv", "grades.csv")])
-    assert judged(plan) == {("F1", "n1"): 1, ("F1", "n2"): 0, ("F2", "n1"): 0, ("F2", "n2"): 1}
+    with error_states("grades.csv", "no column holds texts"):
+        plan_import([tmp_path / name for name in ("notes.csv", "q.csv", "grades.csv")])
 
 
 @pytest.mark.parametrize(
@@ -164,8 +174,7 @@ def test_a_matrix_without_texts_belongs_to_the_table_of_questions(tmp_path: Path
     [
         ("question,relevant", "Who coughs?,Visit of May", ["asked.csv", "'Visit of May'"]),
         ("question,relevant notes,seen", "Who coughs?,Visit of May,n1", ["asked.csv", "'Visit of May'"]),
-        ("question,found in", "Who coughs?,Visit 2", ["'found in'", "'visit'", "id"]),
-        ("question,A,B", "Who coughs?,1,0", ["'A'", "'B'", "grades", "ids"]),
+        ("question,A,B", "Who coughs?,1,0", ["'A'", "'B'", "grades", "documents"]),
     ],
 )
 def test_references_that_are_no_ids_are_an_error(tmp_path: Path, heads: str, row: str, facts: list[str]) -> None:

@@ -103,53 +103,56 @@ def test_a_row_of_units_is_left_out_and_a_total_hip_is_not(tmp_path: Path) -> No
     some_states(plan.notices, "left out", "a.csv:2", "units", "'[no.]'")
 
 
-def test_passages_without_ids_become_documents_and_equal_ones_become_one(tmp_path: Path) -> None:
-    rows = [
-        "question,passage,label",
-        "Who coughs?,The patient coughs at night.,1",
-        "Who coughs?,An itch since last June.,0",
-        "Who itches?,An itch since last June.,1",
-    ]
-    plan = planned(tmp_path, "pairs.csv", "\n".join(rows) + "\n")
-    assert corpus(plan) == [
-        {"id": "1", "text": "The patient coughs at night."},
-        {"id": "2", "text": "An itch since last June."},
-    ]
-    assert qrels(plan) == [("q1", "1", 1), ("q1", "2", 0), ("q2", "2", 1)]
-    unnamed = "\n".join(rows).replace("label", "seen") + "\n"
-    with error_states("'seen'", "'1'", "'0'", "import_data(grade='seen')"):
-        planned(tmp_path, "pairs.csv", unnamed)
+@pytest.mark.parametrize("named", [{}, {"text": "passage", "query": "question"}])
+def test_questions_beside_passages_without_a_table_of_documents_stop_the_import(
+    tmp_path: Path, named: dict[str, str]
+) -> None:
+    content = "question,passage,label\nWho coughs?,The patient coughs at night.,1\nWho itches?,An itch since June.,1\n"
+    with error_states("pairs.csv", "no documents", "(id, text)", "import_data(text=...)"):
+        planned(tmp_path, "pairs.csv", content, **named)
+    plan = planned(tmp_path, "pairs.csv", content, text="passage")
+    assert corpus(plan)[1] == {"id": "2", "text": "An itch since June."}
 
 
-def test_negative_passages_are_documents_that_are_not_relevant(tmp_path: Path) -> None:
-    row = {
-        "query": "Who coughs?",
-        "pos": ["The patient coughs at night."],
-        "neg": ["An itch in June.", "A rash in May."],
-    }
-    plan = planned(tmp_path, "triples.jsonl", json.dumps(row) + "\n")
-    assert [document["text"] for document in corpus(plan)] == [*row["pos"], *row["neg"]]
-    assert qrels(plan) == [("q1", "1", 1)]
-    some_states(plan.notices, "'neg'", "not relevant")
-
-
-def test_two_columns_of_passages_are_two_readings(tmp_path: Path) -> None:
-    content = "question,passage,context\nWho coughs?,A cough in the night.,A ward in the north.\n"
-    with error_states("'passage'", "'context'", "import_data(text='passage'"):
+def test_questions_without_a_name_beside_texts_stop_the_import(tmp_path: Path) -> None:
+    content = "A,B\nWho coughs at night?,The patient of room 3 coughs at night.\nWho has an itch?,An itch since June.\n"
+    with error_states("pairs.csv", "'A'", "questions", "table of their own", "import_data(text='B')"):
         planned(tmp_path, "pairs.csv", content)
-    plan = planned(tmp_path, "pairs.csv", content, text="passage", query="question")
-    assert corpus(plan) == [{"id": "1", "text": "A cough in the night."}]
 
 
 @pytest.mark.parametrize(
-    ("cell", "found"),
-    [("N1", ["n1"]), ("n1\u200b; \ufeffn2", ["n1", "n2"]), ("n1 & n3", ["n1", "n3"]), ("N1、N2", ["n1", "n2"])],
+    ("cell", "word", "meant", "difference"),
+    [
+        ("N1", "'N1'", "'n1'", "case"),
+        ("n2; \ufeffn1", r"'\ufeffn1'", "'n1'", "invisible signs"),
+        ("N1、n2", "'N1'", "'n1'", "case"),
+        ("7", "'7'", "'007'", "leading zeros"),
+        ("007.0", "'007.0'", "'007'", "decimal zero"),
+    ],
 )
-def test_ids_match_in_any_case_and_without_signs_that_nobody_sees(tmp_path: Path, cell: str, found: list[str]) -> None:
+def test_an_id_in_another_spelling_stops_the_import_and_the_difference_is_named(
+    tmp_path: Path, cell: str, word: str, meant: str, difference: str
+) -> None:
+    (tmp_path / "notes.csv").write_text(NOTES + "007,A fever since July.\n")
+    (tmp_path / "asked.csv").write_text(f'question,relevant\nWho coughs?,"{cell}"\n', encoding="utf-8")
+    with error_states("asked.csv:2", word, meant, difference, "alike"):
+        _ = plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"]).notices
+
+
+def test_the_id_of_a_question_in_another_spelling_is_named_too(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text(NOTES)
+    (tmp_path / "questions.csv").write_text("id,question\n01,Who coughs?\n02,Who itches?\n")
+    (tmp_path / "qrels.csv").write_text("query_id,note_id,relevance\n1,n1,1\n2,n2,0\n")
+    with error_states("qrels.csv:2", "no question", "'1'", "'01'", "leading zeros"):
+        _ = plan_import([tmp_path / name for name in ("notes.csv", "questions.csv", "qrels.csv")]).notices
+
+
+@pytest.mark.parametrize("cell", ["n1 & n3", "n1、n3", "n1 and n3"])
+def test_several_ids_in_a_cell_are_found_between_signs_and_words(tmp_path: Path, cell: str) -> None:
     (tmp_path / "notes.csv").write_text(NOTES)
     (tmp_path / "asked.csv").write_text(f'question,relevant\nWho coughs?,"{cell}"\n', encoding="utf-8")
     plan = plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"])
-    assert [document for _, document, _ in qrels(plan)] == found
+    assert [document for _, document, _ in qrels(plan)] == ["n1", "n3"]
 
 
 def test_ids_that_differ_only_in_case_stay_apart(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The meaning of column names: `column_words.toml` lists common names and words in twelve languages."""
+"""The meaning of column names: `column_words.toml` lists common names and words in six languages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _names(*meanings: str) -> frozenset[str]:
 
 _NO_AS_ANSWER = re.compile(r"(?:\b(?:yes|s[iíì])\b.*|=\s*)no[\W\d]*$", re.IGNORECASE)
 """The end of a name in which `no` is an answer and not a number: `relevant (yes/no)`, `relevant, 0 = no`."""
-_NUMBER_OF = re.compile(r"(?:number|num|numero|n) (?:of|de|di) ")
+_NUMBER_OF = re.compile(r"(?:number|num|numero|n) (?:of|de) ")
 _RELEVANT = frozenset("relevant relevante relevantes relevants pertinent pertinente pertinents pertinentes".split())
 _NUMBER_WORDS = _names("any_id") - {"key", "uid", "ref", "code", "lfd", "lfdnr"}
 GENERIC_IDS = _names("any_id")
@@ -55,9 +55,6 @@ QUESTION_NAMES = _names("question")
 
 OTHER_NAMES = _names("other")
 """Names of columns that are neither searched nor judged. They help to recognise a row of column names."""
-
-SURVEY_NAMES = _names("survey")
-"""Names of columns that a survey program adds to its export."""
 
 TOTAL_WORDS = _names("total")
 """First cells of rows that add up a table."""
@@ -81,13 +78,13 @@ ALL_NAMES = frozenset().union(*NAMES.values(), OTHER_NAMES) - {"no", "x"}
 COVER_SHEET = re.compile(
     r"^(cover|title|legend|read.?me|info|about|codebook|data.?dictionary|lookup|deckblatt|titelblatt|legende|hinweise?"
     r"|erl[aä]uterung|page de garde|couverture|l[ée]gende|lisez|portada|car[aá]tula|leyenda|instrucciones"
-    r"|instructions?|anleitung|metadat(a|en|os)|copertina|legenda|leggimi|capa|обложка|легенда|说明|封面|図例|凡例|説明)(?![^\W\d_])",
+    r"|instructions?|anleitung|metadat(a|en|os)|说明|封面|図例|凡例|説明)(?![^\W\d_])",
     re.IGNORECASE,
 )
 """Names of sheets that explain the other sheets."""
 
 QUESTION_FILE = re.compile(
-    r"quer|question|ask|frage|pregunta|consulta|requ[eê]te|domand|quesit|pergunt|вопрос|запрос|pytani|问题|查询|質問|질문|คำถาม",
+    r"quer|question|ask|frage|pregunta|consulta|requ[eê]te|问题|查询|質問",
     re.IGNORECASE,
 )
 """Names of files and sheets that hold questions."""

@@ -7,9 +7,8 @@ is written, and the user can name every column instead.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from r2med.data.tables.column_contents import (
@@ -39,8 +38,7 @@ from r2med.data.tables.column_names import (
     says_not_relevant,
     says_verdict,
 )
-from r2med.data.tables.grade_matrix import check_headings, check_matrix, matrix_columns
-from r2med.data.tables.grade_words import is_count, is_verdict_word
+from r2med.data.tables.grade_words import is_count
 from r2med.data.tables.id_matching import Ids
 from r2med.data.tables.judgement_columns import (
     check_judgements,
@@ -49,19 +47,15 @@ from r2med.data.tables.judgement_columns import (
     negative_columns,
     relevant_column,
 )
-from r2med.data.tables.passage_tables import passage_table
 from r2med.data.tables.running_text import text_columns
 from r2med.data.tables.table import Cell, SourceTable, flat
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.notices import Setting, joined
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.text.word_counts import count_words
 
 Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]
 """The columns that the user named, by role. There may be several text columns. An empty name means "no column"."""
-
-_QUESTION_INSIDE = re.compile(r"[?？؟]\s*\S")
-"""A question mark before the end of a text."""
 
 ROLES: Mapping[Kind, tuple[str, ...]] = {
     "documents": ("id", "text", "title"),
@@ -73,16 +67,12 @@ ROLES: Mapping[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Part:
-    """A table, its kind, and the column of each role. `texts` are all columns that make up the document text.
-
-    `matrix` are columns of grades: each heading is the id of a document, or of a question if `relevant` has a column.
-    """
+    """A table, its kind, and the column of each role. `texts` are all columns that make up the document text."""
 
     table: SourceTable
     kind: Kind
     columns: Mapping[str, str]
     texts: tuple[str, ...] = ()
-    matrix: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[int, Mapping[str, Cell]]]:
@@ -111,11 +101,14 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     _check_named(tables, named)
     kinds = _kinds(tables, named)
     if "documents" not in kinds:
-        return _passage_parts(tables, kinds, named)
+        raise UserError(
+            f"no documents in {', '.join(map(str, tables))}: add a table with a row for each document (id, text), or "
+            "read a column as documents with ",
+            Setting("import_data", text=...),
+        )
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     if len(kinds) == 1 and not named_texts(named):
         _check_questions_beside(documents[0])
-        _check_questions_inside(documents[0])
     elif not named_texts(named):
         _check_texts(documents)
     ids = Ids(word for part in documents for word in _ids(part))
@@ -124,27 +117,7 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
         for table, kind in zip(tables, kinds, strict=True)
         if kind != "documents"
     ]
-    return [*documents, *others, *_judged_documents(documents, others)]
-
-
-def _passage_parts(tables: Sequence[SourceTable], kinds: Sequence[Kind], named: Named) -> list[Part]:
-    """Return the parts of tables without documents. Passages beside the questions become documents."""
-    parts: list[Part] = []
-    for table, kind in zip(tables, kinds, strict=True):
-        if kind == "questions":
-            query = _columns(table, "questions", {**named, "relevant": "", "grade": ""}, ())["query"]
-            if (found := passage_table(table, query, named_texts(named))) and not parts:
-                documents = Part(found.documents, "documents", {"id": "id", "text": "text"}, ("text",))
-                given = {role: column for role, column in named.items() if role not in ("text", "id")}
-                choice = {**given, "query": query, "relevant": found.passages[0]}
-                ids = Ids(documents.table.values("id"))
-                parts = [documents, _judging(found.questions, "questions", choice, ids, [])]
-    if not parts or len(tables) > 1:
-        raise UserError(
-            f"no documents in {', '.join(map(str, tables))}: add the table to search, or name its column with ",
-            Setting("import_data", text=...),
-        )
-    return parts
+    return [*documents, *others]
 
 
 def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, str]:
@@ -194,9 +167,6 @@ def _kinds(tables: Sequence[SourceTable], named: Named) -> list[Kind]:
         own = part.columns.get("id")
         if any(holds_ids(part.table, column, ids) for column in part.table.columns if column != own):
             kinds[tables.index(part.table)] = "questions"
-        elif matrix_columns(part.table, part.table.columns, ids):
-            asks = mean_words(part.table, part.columns["text"], only_filled=True) >= 2
-            kinds[tables.index(part.table)] = "questions" if asks else "judgements"
     return kinds
 
 
@@ -236,26 +206,10 @@ def _check_questions_beside(part: Part) -> None:
         called = plain_name(column) in NAMES["text"] | OTHER_NAMES
         asks = share(part.table, column, _asks) > MAJORITY_SHARE and mean_words(part.table, column) >= 3
         if others and not called and asks:
-            texts = joined(" or ", [Setting("import_data", text=text) for text in others[:3]])
             raise UserError(
-                f"{part.table}: column {column!r} holds questions beside texts: read them as pairs with ",
-                Setting("import_data", query=column),
-                " and the relevant texts, ",
-                texts,
-                "; or as documents with only the latter",
-            )
-
-
-def _check_questions_inside(part: Part) -> None:
-    """Raise UserError if the only table holds verdicts on texts that hold the question, as from Doccano."""
-    inside = share(part.table, part.columns["text"], lambda cell: bool(_QUESTION_INSIDE.search(cell))) > MAJORITY_SHARE
-    for column in part.table.columns if inside else ():
-        judged = holds_verdicts(part.table, column) or share(part.table, column, is_verdict_word) > MAJORITY_SHARE
-        if says_verdict(column) and judged:
-            raise UserError(
-                f"{part.table}: column {column!r} judges texts that hold a question and a passage: write them "
-                "into two columns, question and passage; or read them as documents with ",
-                Setting("import_data", text=part.columns["text"]),
+                f"{part.table}: column {column!r} holds questions beside texts: write the questions into a table of "
+                "their own, with the ids of their relevant documents; or read only the texts with ",
+                Setting("import_data", text=others[0]),
             )
 
 
@@ -280,33 +234,38 @@ def _asks(cell: str) -> bool:
 
 
 def _judging(table: SourceTable, kind: Kind, named: Named, ids: Ids, documents: Sequence[Part]) -> Part:
-    """Return a table of questions or judgements with its columns, which may be a matrix of grades."""
-    texts = {_name(named, role) for role in ("query", "query_id", "answer", "relevant", "grade")}
-    matrix = matrix_columns(table, [column for column in table.columns if column not in texts], ids)
-    if matrix and "relevant" not in named:
-        left = replace(table, columns=tuple(column for column in table.columns if column not in matrix))
-        columns = _columns(left, kind, {**named, "relevant": "", "grade": ""}, ids)
-        check_matrix(table, matrix)
-        if not columns:
-            raise UserError(
-                f"{table}: no column holds ids of questions: name it with ", Setting("import_data", query_id=...)
-            )
-        return Part(table, kind, columns, matrix=matrix)
+    """Return a table of questions or judgements with its columns."""
     columns = _columns(table, kind, named, ids)
     no_grade = named.get("grade") == ""
     check_judgements(table, columns, "relevant" not in named, no_grade)
     free = [column for column in table.columns if column not in columns.values()]
     if "relevant" not in columns:
-        _check_references(table, free, documents)
+        _check_names_of_ids(table, free, documents)
         if not no_grade:
-            check_headings(table, free)
+            _check_grades(table, free)
     negatives = negative_columns(table, free, ids)
     why = "says that its documents are not relevant: it is not used"
     return Part(table, kind, columns, notices=tuple(f"{table}: column {column!r} {why}" for column in negatives))
 
 
-def _check_references(table: SourceTable, free: Sequence[str], documents: Sequence[Part]) -> None:
-    """Raise UserError if a column names documents by something else than their ids, such as titles."""
+def _check_grades(table: SourceTable, free: Sequence[str]) -> None:
+    """Raise UserError if several columns hold grades, as in a table with a column for each document."""
+    grades = [
+        column
+        for column in free
+        if plain_name(column) not in OTHER_NAMES and not is_called_id(column) and holds_verdicts(table, column)
+    ]
+    if len(grades) > 1:
+        names = ", ".join(map(repr, grades[:3]))
+        raise UserError(
+            f"{table}: columns {names}{', …' if len(grades) > 3 else ''} hold grades, and no column names documents: "
+            "write a row for each question and document, or leave them out with ",
+            Setting("import_data", no_grade=True),
+        )
+
+
+def _check_names_of_ids(table: SourceTable, free: Sequence[str], documents: Sequence[Part]) -> None:
+    """Raise UserError if an unused column has the name of the documents' ids, and holds other ids."""
     for part in documents:
         own = part.columns.get("id", "")
         for column in free:
@@ -317,34 +276,6 @@ def _check_references(table: SourceTable, free: Sequence[str], documents: Sequen
                         f"{table}: column {column!r} has the name of the ids of {part.table}, but holds {cells}, which "
                         "are other ids: write the ids as the documents have them, or rename the column"
                     )
-        used = {own, *part.texts}
-        for key in (column for column in part.table.columns if column not in used):
-            values = filled(part.table, key)
-            known = {*values}
-            if len(known) < 2 or len(known) < len(values):
-                continue  # it identifies no document
-            for column in free:
-                same = plain_name(column) == plain_name(key) and plain_name(key) in OTHER_NAMES
-                if not same and share(table, column, known.__contains__) > MAJORITY_SHARE:
-                    raise UserError(
-                        f"{table}: column {column!r} names documents by their {key!r}, which is not their id: "
-                        "take it as the id with ",
-                        Setting("import_data", id=key, relevant=column),
-                    )
-
-
-def _judged_documents(documents: Sequence[Part], others: Sequence[Part]) -> list[Part]:
-    """Return the tables of documents that also have a column of grades for each question, as judgements."""
-    asked = [part for part in others if part.kind == "questions" and "query_id" in part.columns]
-    questions = Ids(word for part in asked for word in part.table.values(part.columns["query_id"]))
-    parts = []
-    for part in documents:
-        free = [column for column in part.table.columns if column not in (*part.columns.values(), *part.texts)]
-        matrix = matrix_columns(part.table, free, questions) if questions and "id" in part.columns else ()
-        if matrix:
-            columns = {"relevant": part.columns["id"]}
-            parts.append(Part(replace(part.table, notices=()), "judgements", columns, matrix=matrix))
-    return parts
 
 
 def _columns(table: SourceTable, kind: Kind, named: Named, ids: Collection[str]) -> dict[str, str]:

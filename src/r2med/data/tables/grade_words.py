@@ -1,4 +1,4 @@
-"""Grades of relevance in the words that people use: whole numbers, crosses, and yes and no in twelve languages."""
+"""Grades of relevance in the words that people use: whole numbers, crosses, and yes and no in many languages."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from r2med.data.tables.table import Cell
 
-_AND = r"\s+(?:and|und|et|y|e|и|i|と|和|및|และ)\s+"
+_AND = r"\s+(?:and|und|et|y|e|と|和)\s+"
 _SEPARATORS = (r"\n", r"[;；]", r"\|", r"[,，、]", "/", r"\s+", rf"{_AND}|,", r"\s*[&+]\s*|[,;]", r"[と和、，]")
 _SURE_SEPARATORS = 4
 """The number of separators at the start of `_SEPARATORS` that ids rarely contain."""

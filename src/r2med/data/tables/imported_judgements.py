@@ -34,7 +34,6 @@ class _JudgedRows:
 
     grades: dict[Pair, int] = field(default_factory=dict)
     first: dict[Pair, str] = field(default_factory=dict)
-    respelt: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     unasked: list[str] = field(default_factory=list)
     ungraded: list[str] = field(default_factory=list)
@@ -45,14 +44,12 @@ class _JudgedRows:
 def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: Ids) -> ImportedJudgements:
     """Return the judgements of all tables.
 
-    Raises UserError if no judgement names a known document or question, if a cell is not a grade, or if a pair has two
-    different grades.
+    Raises UserError if no judgement names a known document or question, if an id is spelled in another way than that of
+    the document or question, if a cell is not a grade, or if a pair has two different grades.
     """
     found, questions = _JudgedRows(), Ids(asked.questions)
     for part in parts:
-        if part.matrix:
-            _read_matrix(found, part, asked, questions, documents)
-        elif "relevant" in part.columns:
+        if "relevant" in part.columns:
             _read(found, part, asked, questions, documents)
     if found.unknown and len(found.unknown) == found.documents:
         example = next(iter(documents))
@@ -81,33 +78,23 @@ def _read(found: _JudgedRows, part: Part, asked: ImportedQuestions, questions: I
         where = part.table.at(line)
         own = asked.rows.get(row_key(part, line)) or flat(row.get("query_id", "")) or above
         above = own
-        query = questions.find(own)
         pairs = list(_judged(part, where, row, documents, "0" if marked else ""))
         found.rows += bool(pairs)
-        if pairs and query is None:
+        if pairs and not _is_known(where, own, questions, "question"):
             found.unasked.append(f"{where} ({own[:40]!r})")
-        elif query != own and query is not None:
-            found.respelt[own] = query
         for document, grade in pairs:
-            _add(found, where, query or own, document, grade, documents)
+            _add(found, where, (own, document), grade, documents)
 
 
-def _read_matrix(found: _JudgedRows, part: Part, asked: ImportedQuestions, questions: Ids, documents: Ids) -> None:
-    """Read a table with a column for each document, or for each question if `relevant` names the documents."""
-    cells = [cell for row in part.table.sample for column in part.matrix if (cell := flat(row.get(column, "")))]
-    unwritten = "0" if all(map(is_mark, cells)) else ""
-    for line, row in part.table:
-        where, own = part.table.at(line), part.cells(row)
-        document = flat(own.get("relevant", ""))
-        asking = asked.rows.get(row_key(part, line)) or flat(own.get("query_id", ""))
-        for column in part.matrix if document or asking else ():
-            if word := flat(row.get(column, "")) or unwritten:
-                pair = (column, document) if document else (asking, column)
-                found.rows += 1
-                query = questions.find(pair[0])
-                if query is None:
-                    found.unasked.append(f"{where} ({pair[0][:40]!r})")
-                _add(found, where, query or pair[0], pair[1], _grade(where, column, word), documents)
+def _is_known(where: str, word: str, ids: Ids, what: str) -> bool:
+    """Return True if an id is known. Raises UserError if it is, but in another spelling."""
+    identifier = ids.find(word)
+    if identifier is not None and identifier != word:
+        raise UserError(
+            f"{where}: no {what} has the id {word[:40]!r}, but one has {identifier[:40]!r}, which differs only in "
+            f"{difference_of_ids(word, identifier)}: write ids alike in all tables, in columns formatted as text"
+        )
+    return identifier is not None
 
 
 def _grade(where: str, column: str, word: str) -> int:
@@ -117,20 +104,17 @@ def _grade(where: str, column: str, word: str) -> int:
     return grade
 
 
-def _add(found: _JudgedRows, where: str, query: str, word: str, grade: int | None, documents: Ids) -> None:
+def _add(found: _JudgedRows, where: str, pair: Pair, grade: int | None, documents: Ids) -> None:
     found.documents += 1
-    document = documents.find(word)
-    if document is None:
-        found.unknown.append(f"{where} ({word[:40]!r})")
-    elif document != word:
-        found.respelt[word] = document
+    query, document = pair
+    if not _is_known(where, document, documents, "document"):
+        found.unknown.append(f"{where} ({document[:40]!r})")
     if grade is None:
-        found.ungraded.append(f"{where} ({word[:40]!r})")
+        found.ungraded.append(f"{where} ({document[:40]!r})")
         return
-    pair = (query, document or word)
     earlier = found.first.setdefault(pair, where)
     if found.grades.setdefault(pair, grade) != grade:
-        both = f"question {query!r} and document {pair[1]!r}"
+        both = f"question {query!r} and document {document!r}"
         raise UserError(f"{where}: {both} have grade {grade} here and {found.grades[pair]} in {earlier}: keep one")
 
 
@@ -151,11 +135,6 @@ def _judged(
 
 
 def _notices(found: _JudgedRows) -> Iterator[str]:
-    shown: dict[str, list[str]] = {}
-    for word, identifier in found.respelt.items():
-        shown.setdefault(difference_of_ids(word, identifier), []).append(f"{word!r} is {identifier!r}")
-    for reason, pairs in sorted(shown.items(), reverse=True):
-        yield f"ids that differ only in {reason} are treated as equal: {rows_named(pairs)}"
     if found.unknown:
         yield f"ids that no document has; they count as not found: {rows_named(found.unknown)}"
     if found.unasked:

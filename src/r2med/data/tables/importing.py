@@ -108,7 +108,7 @@ class Import:
 
     @cached_property
     def _catalogue(self) -> ImportedDocuments:
-        judged = any("relevant" in part.columns or part.matrix for part in self.parts)
+        judged = any("relevant" in part.columns for part in self.parts)
         return read_documents(self._of("documents"), judged or self.ids_named)
 
     @cached_property

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from r2med.data.tables.column_names import ALL_NAMES, SURVEY_NAMES, TOTAL_WORDS, plain_name
-from r2med.data.tables.grade_words import LARGEST_SCALE, grade_of
+from r2med.data.tables.column_names import ALL_NAMES, TOTAL_WORDS, plain_name
+from r2med.data.tables.grade_words import grade_of
 from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
@@ -48,7 +48,6 @@ def headed_table(
         title_rows([cells for _, cells in start]) if reading.skip_rows is None and reading.header is not False else 0
     )
     rows = start[titles:]
-    _check_survey(path, rows or start)
     first = rows[0][1] if rows else []
     has_header = (
         looks_like_header(first, [cells for _, cells in rows[1:]]) if reading.header is None else reading.header
@@ -97,22 +96,6 @@ def _begins_total(cell: str) -> bool:
     if plain_name(cell) in TOTAL_WORDS:
         return True
     return plain_name(total[1] if total else first if grade_of(rest) is not None else "") in TOTAL_WORDS
-
-
-def _check_survey(path: Path, rows: Sequence[GridRow]) -> None:
-    """Raise UserError for a survey with a row for each person, or with three rows of names, as Qualtrics writes it."""
-    for _, cells in rows[:2]:
-        if len(found := [str(cell) for cell in cells if plain_name(str(cell)) in SURVEY_NAMES]) > 1:
-            raise UserError(
-                f"{path.name}: columns {found[0]!r} and {found[1]!r} are those of a survey, with a row for each "
-                "person: write a row for each question and note, with columns such as question, note and relevant"
-            )
-    codes = [str(cell) for cell in rows[2][1] if _filled(cell)] if len(rows) > 2 else []
-    if codes and all(code.lstrip().startswith('{"ImportId"') for code in codes):
-        raise UserError(
-            f"{path.name}: lines {rows[1][0]} and {rows[2][0]} hold the questions and codes of a survey, not answers: "
-            "delete them, give the columns names such as question, note and relevant, and import the file again"
-        )
 
 
 def _names_of(rows: Sequence[Sequence[Cell]], width: int) -> Sequence[str]:
@@ -164,11 +147,9 @@ def title_rows(rows: Sequence[Sequence[Cell]]) -> int:
 def looks_like_header(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
     """Return True if a row holds column names: no cell is a number or similar to the data in the rows below."""
     names = [str(cell).strip() for cell in cells if _filled(cell)]
-    if not names or any(len(name) > LONGEST_HEAD for name in names):
+    if not names or any(len(name) > LONGEST_HEAD or _NUMBER.fullmatch(name) for name in names):
         return False
     known = sum(plain_name(name) in ALL_NAMES for name in names)
-    if any(map(_NUMBER.fullmatch, names)):
-        return bool(known) and _is_matrix(cells, below)
     if len(cells) == 1:  # a list of texts, one per line, usually has no header
         return count_words(names[0]) <= (1 if names[0].isascii() else 3) and len(names[0]) <= LONGEST_HEAD // 2
     if known > 1 or not below:
@@ -176,14 +157,6 @@ def looks_like_header(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) ->
     if any(_like_column(cells, below, column) for column in range(len(cells))):
         return False
     return bool(known) or (len(set(names)) == len(names) and not any(map(_SENTENCE.fullmatch, names)))
-
-
-def _is_matrix(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
-    """Return True if there are only grades below all cells that are numbers. The numbers are ids of documents."""
-    numbers = [column for column, cell in enumerate(cells) if _NUMBER.fullmatch(str(cell).strip())]
-    held = [str(row[column]) for row in below for column in numbers if column < len(row) and _filled(row[column])]
-    distinct = len({str(cells[column]) for column in numbers}) == len(numbers) > 1
-    return distinct and bool(held) and all(grade_of(cell) in LARGEST_SCALE for cell in held)
 
 
 def _like_column(cells: Sequence[Cell], below: Sequence[Sequence[Cell]], column: int) -> bool:
