@@ -207,10 +207,10 @@ def test_pages_are_translated_with_their_titles(tmp_path):
     assert chunk.text == "No cough."
 
 
-def test_a_rehearsal_counts_the_requests_in_both_directions_and_asks_nothing(tmp_path):
+def test_a_plan_counts_the_requests_in_both_directions_and_asks_nothing(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, ["read-table(q.jsonl)", "translate", "reason"], {"q.jsonl": QUESTION}))
-    rehearsed = list(BuildFolder(plan, tmp_path / "out").rehearse(plan.setup(store=Store(tmp_path / "store"))))
-    assert [work.plan.calls for _, work in rehearsed] == [0, 2, 1]
+    plans = BuildFolder(plan, tmp_path / "out").calls(plan.setup(store=Store(tmp_path / "store")))
+    assert [plan and plan.calls for _, plan in plans] == [0, 2, 1]
 
 
 def test_a_build_that_is_run_again_asks_nothing(tmp_path):

@@ -25,6 +25,7 @@ from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
 from r2med.construction.steps.judge_controls import build_controls
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
 from r2med.foundation.store import digest
@@ -146,11 +147,16 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
         judges = self._single(work.runtime)
         work.facts["judges"] = {}
         work.facts[TEST_FACT] = []
-        first = {} if work.rehearsal else {judge.llm: judge._test(streams, work) for judge in judges}
+        first = {judge.llm: judge._test(streams, work) for judge in judges}
         for judge in judges:
             card = judge.card(work.runtime)
             work.facts["judges"][judge.llm] = {"model": card.model, "families": list(families(card))}
-            yield from judge._judge(streams, work, first.get(judge.llm, {}))
+            yield from judge._judge(streams, work, first[judge.llm])
+
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what all judges would be asked about all candidates."""
+        plans = [super(Judge, judge).calls(streams, runtime) for judge in self._single(runtime)]
+        return sum(filter(None, plans), Plan()) if all(plans) else None
 
     def _single(self, runtime: Runtime) -> list[Judge]:
         """Return one step for each judge."""
@@ -206,12 +212,10 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
             self.announce(streams, work)
         mixed = {_key(control) for control in controls.mixed}
         outcomes: Outcomes = {}
-        for made in self.about(items, streams, work, 0 if work.rehearsal else sum(1 for _ in self.asked(streams))):
+        for made in self.about(items, streams, work, sum(1 for _ in self.asked(streams))):
             if (key := _candidate_key(made)) in mixed:
                 outcomes[key] = made
             yield made
-        if work.rehearsal:
-            return
         begun = _counted(controls.first, first, streams.labelling) if first else ControlTest()
         test = JudgeTest(
             self.llm, begun, _counted(controls.mixed, outcomes, streams.labelling), untested=not controls.is_enough

@@ -25,6 +25,7 @@ from r2med.construction.translation.languages import language
 from r2med.construction.translation.translation_checks import BACK, TranslationChecks
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.file_digests import file_digest
 from r2med.models.ask.answers import LLMAnswer, Text
@@ -117,9 +118,10 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
             raise ValueError("a translation has no letters")
         return item.model_copy(update={"translations": texts})
 
-    def unread(self, item: SentenceBatch) -> SentenceBatch:
-        """Return the batch that a rehearsal passes on. Its translations are about as long as the sentences."""
-        return item.model_copy(update={"translations": item.sentences})
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what the translations would cost. Those back are about as long as those there."""
+        there = super().calls(streams, runtime)
+        return there + there if there and self.similarity else there
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the translations and their checks depend on."""
@@ -137,19 +139,18 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
             self.model_copy(update={"llm": self.back}).announce(streams, work)
         drugs = self.drug_names(streams)
         checks = TranslationChecks(language(self.source), language(self.to), drugs, self.similarity)
-        total = 0 if work.rehearsal else sum(1 for _ in self.asked(streams)) * (1 + bool(self.similarity))
+        total = sum(1 for _ in self.asked(streams)) * (1 + bool(self.similarity))
         tally, begun, items = TranslationTally(), 0, self.items(streams)
         while block := list(itertools.islice(items, ITEMS_PER_BLOCK)):
             batches = [each for item in block for each in self.batches(item.id, self._open_sentences(item), drugs)]
             made = self._both_ways(batches, streams, work, total, begun)
             begun += len(batches) * (1 + bool(self.similarity))
-            if not work.rehearsal:
-                failures = dict(work.failures)
-                ask = partial(self._both_ways, streams=streams, work=work, total=total, begun=begun)
-                self._mend(block, made, checks, tally, ask)
-                work.failures = failures  # the first translation stays if the second request fails
+            failures = dict(work.failures)
+            ask = partial(self._both_ways, streams=streams, work=work, total=total, begun=begun)
+            self._mend(block, made, checks, tally, ask)
+            work.failures = failures  # the first translation stays if the second request fails
             for item in block:
-                yield item if work.rehearsal else self._checked(item, made, checks, tally)
+                yield self._checked(item, made, checks, tally)
         work.facts["translation"] = {"from": self.source, "to": self.to, **tally.facts()}
 
     def backwards(self) -> Translate:
