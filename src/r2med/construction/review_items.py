@@ -140,7 +140,7 @@ def _sentences(text: TranslatableText) -> tuple[tuple[str, str, str], ...]:
     if not all(pair.target in text.text for pair in pairs if pair.field == "text"):
         return ()
     return tuple(
-        (pair.source, pair.target, "; ".join([*pair.marks, pair.back] if pair.marks else [])) for pair in pairs
+        (pair.source, pair.target, "; ".join(filter(None, (*pair.marks, pair.back))) if pair.marks else "") for pair in pairs
     )
 
 
