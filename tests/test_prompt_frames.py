@@ -68,7 +68,7 @@ STEPS: list[tuple[AskingStep, object]] = [
     (DropEasy().attempts[0], QUESTION),
     (Judge(), RatedCandidate(CANDIDATE, RUBRICS["evidence"])),
     (DeidentifyQuestions(), TextPiece("q", HOSTILE)),
-    (Translate(), SentenceBatch(item="q", sentences=(HOSTILE,), glossary=HOSTILE, earlier=HOSTILE)),
+    (Translate(), SentenceBatch(item="q", sentences=(HOSTILE,), glossary=HOSTILE)),
 ]
 DATASET = Dataset.of([Query("q", HOSTILE, HOSTILE)], {"d": f"{HOSTILE} " * 20}, {"q": {"d": 1}}, name="hostile")
 

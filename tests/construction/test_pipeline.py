@@ -207,15 +207,15 @@ def test_a_budget_that_is_used_up_stops_the_build_and_what_was_paid_for_is_kept(
     assert made.run(made.plan.setup("gpt4", **settings))[1].kept == 12
 
 
-def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
+def test_a_plan_asks_nothing_and_counts_what_every_step_would(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS))
     made = BuildFolder(plan, tmp_path / "out")
     setup = plan.setup(store=Store(tmp_path / "store"))
-    calls = [(step.name, work.plan.calls, work.plan.answered) for step, work in made.rehearse(setup)]
-    assert calls == [("read-exam", 0, 0), ("label-kind", 12, 0), ("label-body-system", 12, 0), ("reason", 12, 0)]
+    counts = [(step.name, plan and plan.calls, plan and plan.answered) for step, plan in made.calls(setup)]
+    assert counts == [("read-exam", 0, 0), ("label-kind", 12, 0), ("label-body-system", 12, 0), ("reason", 12, 0)]
     assert not made.out.exists()
     made.run(setup)
-    assert [(work.plan.calls, work.plan.answered) for _, work in made.rehearse(setup)] == [
+    assert [(plan and plan.calls, plan and plan.answered) for _, plan in made.calls(setup)] == [
         (0, 0),
         (0, 12),
         (0, 11),

@@ -259,7 +259,7 @@ def reach(page: Any, wanted: Any) -> None:
 @pytest.mark.slow
 def test_two_people_rate_by_every_rubric_one_of_them_with_keyboard_and_accessible_names_only(desk: Desk) -> None:
     bad = f"{SCRIPT} **b** {TURNED}"
-    sentences = ((f"source {bad}", f"target {bad}"),)
+    sentences = ((f"source {bad}", f"target {bad}", f"marks {bad}"),)
     origin = {"title": bad, "url": "javascript:alert(1)", "source": bad}
     kinds = {}
     for kind, rubric in RUBRICS.items():
@@ -290,7 +290,9 @@ def test_two_people_rate_by_every_rubric_one_of_them_with_keyboard_and_accessibl
         assert "\\u202e" in shown and "<script>" in shown
         assert f"New {rubric.noun}" in bo.get_by_role("status").first.inner_text()
         fields = [each.field for each in rubric.texts]
-        assert all(f"{each} " in heard for each in (("source", "target") if "source_text" in fields else fields))
+        assert all(
+            f"{each} " in heard for each in (("source", "target", "marks") if "source_text" in fields else fields)
+        )
         assert ann.evaluate("document.documentElement.scrollWidth") <= 390
         if kind == "question":
             assert {pair: ratio for pair, ratio in ann.evaluate(CONTRAST.read_text()) if ratio < 4.5} == {}

@@ -89,31 +89,27 @@ def _item(title: str, fields: dict[str, Any]) -> Section:
     return Section(title, notes)
 
 
-def calls_page(plans: Sequence[tuple[str, Plan]]) -> Page:
+def calls_page(plans: Sequence[tuple[str, Plan | None]]) -> Page:
     """Return the largest possible calls, tokens and dollars of every step."""
-
     rows = [(str(number), step, *_figures(plan)) for number, (step, plan) in enumerate(plans, 1)]
-    together = sum((plan for _, plan in plans), Plan())
-    known = replace(
-        together,
-        dollars=sum(plan.dollars or 0.0 for _, plan in plans),
-        dollars_at_most=sum(plan.dollars_at_most or 0.0 for _, plan in plans),
-    )
-    more = " + unknown" if together.dollars is None and known.dollars else ""
-    calls, _, *tokens, dollars, at_most = _figures(known if known.dollars else together)
-    rows.append(("", "together", calls, "", *tokens, f"{dollars}{more}", f"{at_most}{more}"))
+    known = [plan for _, plan in plans if plan is not None]
+    rows.append(("", "together", *_figures(sum(known, Plan()) if len(known) == len(plans) else None)))
     heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
     columns = [Column(head, "text" if head == "step" else "number") for head in heads]
-    note = Note("At most: no step leaves anything out before it has asked. Nothing was asked.", "quiet")
-    return table_page("What the build would ask", Table(columns, rows), notes=[note])
+    note = "At most: no step leaves anything out before it has asked. Nothing was asked."
+    if len(known) < len(plans):
+        note += " Unknown: the step asks about candidates, which mine has not collected yet."
+    return table_page("What the build would ask", Table(columns, rows), notes=[Note(note, "quiet")])
 
 
-def _figures(plan: Plan) -> tuple[str, ...]:
+def _figures(plan: Plan | None) -> tuple[str, ...]:
+    if plan is None:
+        return ("unknown", "", "", "", "unknown", "unknown")
     if not plan.calls and not plan.answered:
         return ("", "", "", "", "", "")
     counts = (plan.calls, plan.answered, plan.prompt_tokens, plan.completion_tokens)
     prices = (plan.dollars, plan.dollars_at_most)
     return (
         *(f"{count or 0:,}" for count in counts),
-        *("unknown" if each is None else shown_dollars(each) for each in prices),
+        *("unknown" if price is None else shown_dollars(price) for price in prices),
     )

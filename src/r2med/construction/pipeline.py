@@ -221,7 +221,8 @@ class BuildFolder:
             turn = _PlannedStep(number, step, key, step_key, streams, self.folder(number))
             yield turn
             keys[step.writes] = turn.key
-            _extend(files, step, turn.folder)
+            if turn.is_run:
+                _extend(files, step, turn.folder)
 
     def _kept(self, key: str, folder: Path, placed: Collection[Path]) -> Done | None:
         """Return the result of the step with this key. If the step has moved in the plan, its folder moves too.
@@ -248,19 +249,23 @@ class BuildFolder:
             return done
         return None
 
-    def rehearse(self, setup: Setup | Runtime) -> Iterator[tuple[Step, StepWork]]:
-        """Yield for each step the most that it would still ask. Nothing is asked, so LLM filters pass everything on."""
+    def calls(self, setup: Setup | Runtime) -> Iterator[tuple[Step, Plan | None]]:
+        """Yield what each step would still ask at most; None if that is not known yet.
+
+        Nothing is asked and only sources are read, so every item of a source goes on to all later steps.
+        """
         with TemporaryDirectory() as scratch, running(setup) as runtime:
             for turn in self._turns(runtime):
-                work = StepWork(runtime, rehearsal=True)
                 last = Done.read(turn.folder)
                 if last is not None and last.key == turn.key and last.is_final and not last.changed_file(turn.folder):
-                    work.plan = Plan(answered=last.cost.calls)
-                else:
-                    turn.key = f"rehearsed {turn.number}"  # later steps depend on output that does not exist yet
+                    yield turn.step, Plan(answered=last.cost.calls)
+                    continue
+                turn.key = f"planned {turn.number}"  # later steps depend on output that does not exist yet
+                turn.is_run = not turn.step.reads
+                if turn.is_run:
                     turn.folder = Path(scratch) / str(turn.number)
-                    _run(turn, work)
-                yield turn.step, work
+                    _run(turn, StepWork(runtime))
+                yield turn.step, turn.step.calls(turn.streams, runtime)
 
 
 @dataclass
@@ -274,6 +279,8 @@ class _PlannedStep:
     step_key: Mapping[str, Any]
     streams: Streams
     folder: Path
+    is_run: bool = True
+    """False if the step is only planned, so that it wrote no items."""
 
 
 def _shown(line: StreamItem | Rejected) -> Shown:

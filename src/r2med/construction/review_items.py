@@ -132,12 +132,18 @@ def _texts(
             yield item
 
 
-def _sentences(text: TranslatableText) -> tuple[tuple[str, str], ...]:
-    """Return sentences beside their translations; empty if they are not known, or the text was changed since."""
+def _sentences(text: TranslatableText) -> tuple[tuple[str, str, str], ...]:
+    """Return sentences beside their translations, with what is marked and the translation back of marked ones.
+
+    Empty if they are not known, or if the text was changed since.
+    """
     pairs: tuple[SentencePair, ...] = text.sentences
     if not all(pair.target in text.text for pair in pairs if pair.field == "text"):
         return ()
-    return tuple((pair.source, pair.target) for pair in pairs)
+    return tuple(
+        (pair.source, pair.target, "; ".join(filter(None, (*pair.marks, pair.back))) if pair.marks else "")
+        for pair in pairs
+    )
 
 
 def _candidates(build: BuildFolder, rubric: Rubric) -> Iterator[Item]:

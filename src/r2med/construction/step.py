@@ -110,11 +110,7 @@ class StepWork:
     """The setup that a step works with, and the place where it records its cost and other facts."""
 
     runtime: Runtime
-    rehearsal: bool = False
-    """True if nothing may be asked. A step then passes its items on unchanged and records what it would ask."""
     cost: Cost = NOTHING
-    plan: Plan = field(default_factory=Plan)
-    """In a rehearsal, the calls that the step would make."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Facts for the status and the datasheet, as JSON values."""
     failures: dict[str, int] = field(default_factory=dict)
@@ -143,6 +139,10 @@ class Step(Stage, kind="build"):
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items that go on and the rejected items, each as soon as it is known."""
         raise NotImplementedError(f"{type(self).__name__} has no run()")
+
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what the step would ask about these items at most; None if that is not known yet."""
+        return Plan()
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on except its input: settings, and digests of files and prompts."""

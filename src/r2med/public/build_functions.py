@@ -47,7 +47,7 @@ def run_build(
     read = plan if isinstance(plan, BuildPlan) else BuildPlan.read(plan)
     with running(setup if setup is not None else read.setup(**settings)) as runtime:
         folder = BuildFolder(read, Path(out))
-        planned(lambda: [(str(step), work.plan) for step, work in folder.rehearse(runtime)])
+        planned(lambda: [(str(step), calls) for step, calls in folder.calls(runtime)])
         check_writable(Path(out), Setting("run_build", out=...))
         return build(read, Path(out), runtime)
 

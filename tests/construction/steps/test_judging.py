@@ -14,6 +14,7 @@ from r2med.construction.steps.judging import Judge
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
 from support.building import CANDIDATES, asked_of, run_step, streams
 
@@ -201,10 +202,11 @@ def test_a_server_that_fails_during_the_controls_stops_the_step_and_is_no_wrong_
         run_step(judge("judge(gpt4)"), pool(tmp_path), tmp_path)
 
 
-def test_a_rehearsal_counts_the_controls(tmp_path, monkeypatch):
-    asked_of(right, monkeypatch)
-    work = run_step(judge("judge(gpt4)"), pool(tmp_path), tmp_path, rehearsal=True)[2]
-    assert work.plan.calls == 140
+def test_a_plan_counts_the_controls_of_every_judge_and_is_unknown_before_candidates_are_collected(tmp_path):
+    runtime, given = Runtime(store=Store(tmp_path / "store")), pool(tmp_path)
+    assert (plan := judge("judge(gpt4)").calls(given, runtime)) and plan.calls == 150
+    assert (plan := judge("judge(gpt4, judges=gpt4:gpt-5-mini)").calls(given, runtime)) and plan.calls == 300
+    assert judge("judge(gpt4)").calls(Streams({}, tmp_path), runtime) is None
 
 
 RUBRIC = '''

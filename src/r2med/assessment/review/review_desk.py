@@ -158,7 +158,9 @@ class ReviewDesk:
             "token": token,
             "beside": _texts(item, rubric.beside),
             "main": _texts(item, rubric.main),
-            "sentences": [{"source": source, "translation": text} for source, text in item.sentences],
+            "sentences": [
+                {"source": source, "translation": text, "marks": marks} for source, text, marks in item.sentences
+            ],
             "origin": dict(item.origin) or None,
             "verdict": said.verdict if said else None,
             "answers": dict(said.answers) if said else {},

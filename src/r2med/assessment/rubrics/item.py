@@ -26,8 +26,8 @@ class Item:
     """A group from which samples are drawn, such as the label by judges. Raters do not see it."""
     source: str = ""
     """Where the item comes from, such as a dataset. Raters do not see it."""
-    sentences: tuple[tuple[str, str], ...] = ()
-    """Sentences beside their translations, which people see instead of whole texts."""
+    sentences: tuple[tuple[str, str, str], ...] = ()
+    """Sentences, their translations and what to look at, which people see instead of whole texts."""
     origin: Mapping[str, str] = field(default_factory=dict)
     """Where people can read more: title, url and source."""
 

@@ -149,7 +149,7 @@ class BuildOutcome:
 
     @cached_property
     def translations(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        """Steps that translated something, each with its numbers of items, sentences and faults."""
+        """Steps that translated something, each with its numbers of items, sentences and marks."""
         found = ((done.step, done.facts.get("translation")) for done in self.steps)
         return [(step, facts) for step, facts in found if isinstance(facts, Mapping) and facts["items"]]
 

@@ -132,7 +132,7 @@ def _translations(made: BuildOutcome) -> Iterator[Row]:
     for kind, item in items:
         for pair in item.sentences:
             row = {"of": kind, "id": item.id, "language": item.source_language, **pair.model_dump()}
-            yield {**row, "faults": "; ".join(pair.faults)}
+            yield {**row, "marks": "; ".join(pair.marks)}
 
 
 def _candidates(made: BuildOutcome) -> Iterator[Row]:

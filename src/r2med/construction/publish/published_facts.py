@@ -49,9 +49,9 @@ TRANSLATED_QUERY = dict.fromkeys(("source_language", "source_text"), TEXT)
 """Further columns of the queries of a translated dataset."""
 TRANSLATIONS: Configs = {
     "translations": (
-        "The translated sentences of queries and pages, each beside its source, with the results of the checks.",
+        "The translated sentences of queries and pages, each beside its source and its translation back, with marks.",
         dict.fromkeys(("of", "id", "language", "field", "source", "target", "back"), TEXT)
-        | {"similarity": FLOAT, "faults": TEXT},
+        | {"similarity": FLOAT, "marks": TEXT},
     )
 }
 """The file of rows that only a translated dataset has."""

@@ -24,6 +24,7 @@ from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
 from r2med.construction.steps.judge_controls import build_controls
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
 from r2med.foundation.store import digest
@@ -144,11 +145,16 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
         judges = self._single(work.runtime)
         work.facts["judges"] = {}
         work.facts[TEST_FACT] = []
-        first = {} if work.rehearsal else {judge.llm: judge._test(streams, work) for judge in judges}
+        first = {judge.llm: judge._test(streams, work) for judge in judges}
         for judge in judges:
             card = judge.card(work.runtime)
             work.facts["judges"][judge.llm] = {"model": card.model, "families": list(families(card))}
-            yield from judge._judge(streams, work, first.get(judge.llm, {}))
+            yield from judge._judge(streams, work, first[judge.llm])
+
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what all judges would be asked about all candidates."""
+        plans = [super(Judge, judge).calls(streams, runtime) for judge in self._single(runtime)]
+        return sum(filter(None, plans), Plan()) if all(plans) else None
 
     def _single(self, runtime: Runtime) -> list[Judge]:
         """Return one step for each judge."""
@@ -198,9 +204,7 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
             for each in self.asked(streams)
             if not each.full.candidate.control or self.item_id(each) in planted
         )
-        if work.rehearsal:
-            self.announce(streams, work)
-        yield from self.about(items, streams, work, 0 if work.rehearsal else sum(1 for _ in self.asked(streams)))
+        yield from self.about(items, streams, work, sum(1 for _ in self.asked(streams)))
 
 
 def texts_of(full: FullCandidate) -> dict[str, str]:

@@ -783,7 +783,7 @@ interface ReviewItem {
   token: string;
   beside: ReviewText[]; // to compare with
   main: ReviewText[]; // to review
-  sentences: { source: string; translation: string }[];
+  sentences: { source: string; translation: string; marks: string }[];
   origin: { title: string; url: string; source: string } | null; // of a passage
   verdict: ReviewVerdict | null; // what this person said
   answers: ReviewReplies; // to each point
