@@ -15,7 +15,6 @@ from r2med.data.locating import unambiguous
 from r2med.foundation.core.errors import UserError
 from support.datasets import r2med_folder
 from support.facts import states
-from support.fork_server import Command
 
 SCIFACT = "hub:mteb/scifact:test"
 
@@ -106,22 +105,3 @@ def test_a_card_of_the_user_that_names_the_folder_is_used(
     r2med_folder(here / "ward")
     assert unambiguous("ward") == "./ward"
     states(caplog.messages[0], "./ward", elsewhere)
-
-
-def test_commands_take_the_folder(here: Path, r2med: Command) -> None:
-    r2med_folder(here / "SciFact")
-    run = r2med("run", "bm25", "rm3 → bm25", "--data", "SciFact", cwd=here)
-    assert run.returncode == 0
-    assert "own/SciFact" in run.stdout
-    assert SCIFACT in run.stderr
-    for words in (
-        ["compare", "--data", "SciFact"],
-        ["why", "bm25", "SciFact", "q1"],
-        ["audit", "SciFact"],
-        ["data", "check", "SciFact"],
-        ["search", "SciFact", "a question"],
-        ["cache", "clear", "--dataset", "SciFact"],
-    ):
-        ended = r2med(*words, cwd=here)
-        assert SCIFACT in ended.stderr, words
-        assert "cannot fetch" not in ended.stderr, words
