@@ -34,7 +34,7 @@ def build_page(made: BuildFolder) -> Page:
 def _findings(made: BuildFolder, done: Sequence[Done]) -> Iterator[str]:
     """Yield what is known about a finished build: tests of judges, reviews, and what the dataset lacks."""
     if any(each.stream == "judgements" for each in done):
-        yield f"{judge_trust(judge_tests(each.facts for each in done)).capitalize()}."
+        yield f"{judge_trust(judge_tests(each.facts for each in done).values()).capitalize()}."
     reviews, planned = read_reviews(made.out), made.plan.facts.reviews_per_item
     for noun, reasons in (
         ("question", rejection_reasons(reviews, planned=planned)),

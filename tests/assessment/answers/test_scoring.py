@@ -214,11 +214,11 @@ def obedient(prompt: str) -> Any:
     [
         (
             lambda prompt: {"why": "yes", "grade": "right"},
-            "judge cannot judge answers: it did not say no to 7 of 7",
+            "judge cannot judge answers: it did not say no to 14 of 14",
         ),
         (
             lambda prompt: {"why": "no", "grade": "wrong"},
-            "it did not say yes to 20 of 20 controls that are an answer with the reference",
+            "it did not say yes to 40 of 40 controls that are an answer with the reference",
         ),
         (obedient, "controls that are a wrong answer with orders to the judge"),
         (lambda prompt: "I cannot say.", "it did not say"),
@@ -238,13 +238,13 @@ def test_a_judge_that_fails_the_controls_of_grades_is_stopped_in_one_line(
     [
         (
             fooled,
-            "Measures of nuggets are withheld: judge cannot match nuggets: it did not say no to 6 of 6 "
+            "Measures of nuggets are withheld: judge cannot match nuggets: it did not say no to 12 of 12 "
             "controls that are denied nuggets.",
             {"nugget-recall", "vital-recall", "nugget-precision"},
         ),
         (
             lambda prompt: {"why": "", "supported": True} if "Sentence:" in prompt else said(prompt),
-            "citation-support is withheld: judge cannot check citations: it did not say no to 7 of 7 "
+            "citation-support is withheld: judge cannot check citations: it did not say no to 13 of 13 "
             "controls that are a sentence of another passage.",
             {"citation-support"},
         ),

@@ -253,7 +253,7 @@ def test_a_text_that_people_corrected_is_published_and_the_original_is_kept(tmp_
 
 def test_questions_that_most_people_reject_are_left_out_with_the_reason(tmp_path, store, monkeypatch):
     """An LLM wrote the texts of a question, and people come before it. What they say of inference is published."""
-    made = small_build(tmp_path / "build", queries=6)
+    made = small_build(tmp_path / "build", queries=6, reviewers="Three physicians.")
     fine = {"answerable": "yes", "self_contained": "yes", "needs_inference": "no", "words_mislead": "yes"}
 
     def about(number: int, annotator: str, **answers: str) -> Review:
@@ -269,7 +269,9 @@ def test_questions_that_most_people_reject_are_left_out_with_the_reason(tmp_path
     written = write_output(made, Runtime(store=store))
     assert written
     sheet = (written / "README.md").read_text("utf-8")
-    assert "3 people reviewed." in sheet and "The author says nothing about who they are." in sheet
+    assert "3 people reviewed." in sheet and "Three physicians." in sheet
+    described = json.loads((written / "croissant.json").read_text("utf-8"))
+    assert described["rai:annotatorDemographics"] == "Three physicians."
     assert re.search(r"self-contained, .*\|\s*67.*\|\s*2\s*\|\s*1\s*\|\s*0", sheet)
     assert "Read &lt;b&gt;twice" in (written / "datasheet.html").read_text("utf-8")
     queries = {row["id"]: (row["needs_inference"], row["words_mislead"]) for row in rows(written / "query.jsonl")}

@@ -44,7 +44,7 @@ def test_a_judge_gives_two_scores_and_a_reason_and_is_named(tmp_path, monkeypatc
     assert work.facts["judges"] == {"gpt4": {"model": "gpt-4o-2024-11-20", "families": ["gpt"]}}
     # Judged blindly: the text, and nothing that tells where it comes from.
     assert all(
-        shown in llm.prompts[3] for shown in ("stuffed words", "strawberry tongue", "Kawasaki disease", "Fever.")
+        shown in llm.prompts[0] for shown in ("stuffed words", "strawberry tongue", "Kawasaki disease", "Fever.")
     )
     assert not any(hidden in prompt for prompt in llm.prompts for hidden in ("control", "c1", "q1", "bm25", "p1"))
 

@@ -23,7 +23,7 @@ from r2med.foundation.pages.estimate import Estimate
 CONTROLS = 80
 """Number of controls that a judge is asked."""
 FEWEST_CONTROLS = 20
-"""Number of controls below which a judge cannot be tested."""
+"""Number of controls below which a judge cannot be tested: half to be answered yes, and half no."""
 Trust = Literal["", "not tested"]
 UNTESTED: Trust = "not tested"
 """What is said about a judge that had too few controls."""
@@ -95,8 +95,10 @@ class ControlTest:
 
     @property
     def is_enough(self) -> bool:
-        """True if the controls can test a rater."""
-        return self.asked >= FEWEST_CONTROLS
+        """True if the controls can test a rater: there are enough to be answered yes, and enough to be answered no."""
+        return all(
+            2 * sum(each.asked for each in self.deciding if each.yes == yes) >= FEWEST_CONTROLS for yes in (True, False)
+        )
 
     @property
     def trust(self) -> Trust:
@@ -153,7 +155,7 @@ def share_of(right: int, asked: int) -> Estimate | None:
 
 def can_test(controls: Iterable[Control]) -> bool:
     """Return True if there are enough controls to test a judge."""
-    return sum(each.kind not in ONLY_WARN for each in controls) >= FEWEST_CONTROLS
+    return ControlTest.counted((each.kind, each.yes, None) for each in controls).is_enough
 
 
 def plant(found: Mapping[str, Sequence[Control]], seed: str) -> tuple[Control, ...]:

@@ -248,9 +248,10 @@ class BuildOutcome:
         if not decided:
             return None
         share = said["accept"] / decided
-        low, high = wilson(np.array(share), np.array(float(decided))).tolist()
-        ends = (low, high) if decided >= FEWEST_REVIEWS else (None, None)
-        return AcceptedShare(share, *ends, reviewed=said.total(), items=len(pairs), open=said["unsure"])
+        low, high = None, None
+        if decided >= FEWEST_REVIEWS:
+            low, high = wilson(np.array(share), np.array(float(decided))).tolist()
+        return AcceptedShare(share, low, high, said.total(), len(pairs), said["unsure"])
 
 
 def _corrected(

@@ -96,7 +96,7 @@ def _facts(made: BuildOutcome, dataset: Dataset) -> Iterator[tuple[str, str, str
     yield "Judged by", ", ".join(sorted({judge.model for judge in made.judges})) or "people", note
     if made.judge_trust:
         said, _, counts = made.judge_trust.removeprefix("judge ").partition(": ")
-        yield "Judge", said, counts or next((test.fault for test in made.judge_tests if test.fault), "")
+        yield "Judge", said, counts
 
 
 # How it was made.

@@ -1,7 +1,7 @@
 """LLM judges score how well a candidate answers the question and supports the reasoning towards the answer.
 
 A judge first answers controls (`judge_controls.py`). If it fails them, the step stops before the candidates are paid
-for. Further controls are among the candidates, and if these fail, the judgements do not count.
+for.
 """
 
 from __future__ import annotations
