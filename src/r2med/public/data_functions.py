@@ -67,7 +67,7 @@ def import_data(
     ] = None,
     encoding: Annotated[
         str | None,
-        Flag("Encoding of CSV and similar files, such as gb18030 or cp1251. Default: detected.", metavar="NAME"),
+        Flag("Encoding of CSV and similar files that are not UTF-8, such as cp1252 or gb18030.", metavar="NAME"),
     ] = None,
     keep_markup: Annotated[bool, Flag("Take texts of HTML or RTF as they are, with their markup.")] = False,
     update: Annotated[bool, Flag("Replace the dataset that an earlier import wrote into the folder.")] = False,

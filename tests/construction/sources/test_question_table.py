@@ -5,9 +5,7 @@ from support.builds import built
 
 
 def test_columns_are_known_by_their_names_or_named(tmp_path):
-    table = "nr;case;diagnosis;sources\nA;A man coughs.;Flu;https://a.org/1, https://b.org/2\nB;;Cold;\n".encode(
-        "cp1252"
-    )
+    table = "nr;case;diagnosis;sources\nA;A man coughs.;Flu;https://a.org/1, https://b.org/2\nB;;Cold;\n"
     build = built(tmp_path, ["read-table(q.csv, id=nr, links=sources, licence=CC0)"], {"q.csv": table})
     [question] = build.items(1)
     assert (question.id, question.text, question.answer) == ("A", "A man coughs.", "Flu")

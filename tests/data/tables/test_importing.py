@@ -55,7 +55,7 @@ def test_notes_and_questions_become_a_sound_dataset(tmp_path: Path, notes: Path)
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_any_separator_and_encoding_is_read(tmp_path: Path, separator: str, encoding: str) -> None:
     heads = separator.join(("id", "text"))
     rows = [("a", "Müdigkeit; Fieber, 39 °C | über Nacht"), ("b", 'He said ""no""')]

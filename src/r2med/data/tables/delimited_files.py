@@ -1,11 +1,10 @@
-"""CSV and similar files: any separator and encoding, with or without a header row."""
+"""CSV and similar files: any separator, with or without a header row."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -27,7 +26,7 @@ _RUN_LINE = re.compile(r"\S+\s+Q0\s+\S+\s+\d+\s+-?[\d.]+(?:[eE][+-]?\d+)?\s+\S+\
 
 def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
     """Return the table of a CSV file or of a similar file."""
-    encoding, notices = text_encoding(path, reading.encoding)
+    encoding = text_encoding(path, reading.encoding)
     csv.field_size_limit(MAX_CELL_CHARACTERS)  # Python's own limit, 131,072, is less than a long letter
     with path.open(encoding=encoding, newline="") as file:
         start = file.read(START_CHARACTERS)
@@ -45,8 +44,7 @@ def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
     def grid() -> Iterator[GridRow]:
         return _records(path, encoding, separator)
 
-    table = headed_table(path, grid, reading, separator=separator)
-    return [replace(table, notices=(*notices, *table.notices))]
+    return [headed_table(path, grid, reading, separator=separator)]
 
 
 def _separator(lines: Sequence[str], path: Path) -> str:

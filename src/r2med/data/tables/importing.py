@@ -166,9 +166,9 @@ def plan_import(
 
     `columns` names columns by role: id, text (one or several) and title of documents; query_id, query, answer, relevant
     and grade of questions. Other columns are guessed. `skip_rows` is the number of rows above the column names, for all
-    files or for each file. `sheets` are the sheets of workbooks to read. `encoding` is that of CSV and similar files.
-    With `keep_markup` texts of HTML or RTF are taken as they are. With `no_grade` no column holds grades, so every
-    document that is named is relevant. Raises UserError if a file cannot be read.
+    files or for each file. `sheets` are the sheets of workbooks to read. `encoding` is that of CSV and similar files
+    that are not UTF-8. With `keep_markup` texts of HTML or RTF are taken as they are. With `no_grade` no column holds
+    grades, so every document that is named is relevant. Raises UserError if a file cannot be read.
     """
     if not files:
         raise UserError("import needs files: r2med data import notes.csv questions.xlsx -o mine")
