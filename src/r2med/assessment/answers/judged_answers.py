@@ -215,7 +215,6 @@ class AnswerJudging:
     def _ask_grades(self) -> Rated:
         pool = list(self._graded.values())
         judge = self.judge.grades
-        judge.warn(self.panel.items(pool))
         first = ControlTest() if self.tested is not None else self.panel.test(judge, "answers")
         with belonging((id(item), self._topic(place)) for place, item in self._graded.items()):
             rated = self.panel.rate(judge, first, pool)
