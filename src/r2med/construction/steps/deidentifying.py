@@ -29,6 +29,7 @@ from r2med.construction.steps.personal_data import (
     separated,
 )
 from r2med.construction.steps.personal_data_report import SAMPLE_FILE, PersonalDataReport
+from r2med.construction.steps.personal_rules import LANGUAGES
 from r2med.construction.steps.placeholders import Placeholders
 from r2med.construction.steps.presidio_spans import ENTITIES, PresidioSpans, presidio_version
 from r2med.construction.steps.text_pieces import piece_spans
@@ -36,7 +37,6 @@ from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
-from r2med.foundation.text.identifiers import LANGUAGES
 from r2med.models.ask.answers import LLMAnswer, field_reader
 
 PIECE_CHARACTERS = 6_000
@@ -165,7 +165,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
 
     def not_looked_for(self) -> list[str]:
         """Return what this step does not look for, for the status and the datasheet."""
-        found = set(PERSONAL_KINDS) if self.llm else set(RULE_KINDS.values())
+        found = set(PERSONAL_KINDS) if self.llm else set(RULE_KINDS)
         if self.library:
             found.update(ENTITIES.values())
         missing = [KIND_NAMES[kind] for kind in PERSONAL_KINDS if kind not in found or kind.lower() not in self.kinds]
