@@ -256,7 +256,7 @@ CALLS: dict[str, tuple[Call, ...]] = {
 VALUES_ONLY = {
     **dict.fromkeys(r2med.agreement.__all__, "a table of ratings"),
     **dict.fromkeys(("labels", "overrating"), "all judgements of a build"),
-    **dict.fromkeys(("identifiers", "sentences"), "one text"),
+    **dict.fromkeys(("sentences",), "one text"),
     **dict.fromkeys(("argument", "depth_field", "derived"), "declares a field of a stage"),
     "reranked": "a run and one row of scores for each query",
 }

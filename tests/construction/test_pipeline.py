@@ -361,7 +361,7 @@ def test_a_sample_is_uniform_and_in_order():
     assert drawn(range(3), 5, 0) == [0, 1, 2]
 
 
-def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server, monkeypatch, caplog):
+def test_it_is_said_before_texts_are_sent_to_others(tmp_path, chat_server, monkeypatch, caplog):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     table = "question,answer\nMr. Jones was seen on 3 May 2021?,Flu\nA man coughs?,Flu\n"
     made = BuildFolder(
@@ -369,13 +369,13 @@ def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server
     )
     settings = {"store": Store(tmp_path / "store"), "attempts": 1, "deadline": 1}
     with suppress(UserError):  # nobody is at this address
-        made.run(made.plan.setup("any", base_url="http://192.0.2.1/v1", **settings))
-    assert "reason sends to any on another machine: 1 of 2 texts seem to contain personal data" in caplog.text
+        made.run(made.plan.setup("any", base_url="https://192.0.2.1/v1", **settings))
+    assert caplog.text.count("texts are sent to any at 192.0.2.1, on another machine") == 1
     assert "Jones" not in caplog.text
     caplog.clear()
     chat_server.otherwise = api.answer('{"reasoning": "x"}')
     made.run(made.plan.setup("any", base_url=chat_server.address, **settings))
-    assert "personal data" not in caplog.text
+    assert "texts are sent" not in caplog.text
 
 
 def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):

@@ -140,10 +140,12 @@ def _sentences(text: TranslatableText) -> tuple[tuple[str, str, str], ...]:
     pairs: tuple[SentencePair, ...] = text.sentences
     if not all(pair.target in text.text for pair in pairs if pair.field == "text"):
         return ()
-    return tuple(
-        (pair.source, pair.target, "; ".join(filter(None, (*pair.marks, pair.back))) if pair.marks else "")
-        for pair in pairs
-    )
+    return tuple((pair.source, pair.target, _to_look_at(pair)) for pair in pairs)
+
+
+def _to_look_at(pair: SentencePair) -> str:
+    """Return the marks of a sentence and its translation back; empty for a sentence without marks."""
+    return "; ".join(filter(None, (*pair.marks, pair.back))) if pair.marks else ""
 
 
 def _candidates(build: BuildFolder, rubric: Rubric) -> Iterator[Item]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +20,9 @@ from r2med.data.dataset import Qrels, Query
 from r2med.data.overlays import OverlayLabel
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from support import chat_server as chat
 from support.traces import foreign_names, kind_of, read_spans, root_of, traces
 
 TOPICS = (
@@ -220,29 +217,6 @@ def test_each_judged_pair_is_one_trace_with_its_label_and_the_call_of_the_judge(
     assert all([kind_of(each) for each in trace] == ["LLM", "EVALUATOR"] for trace in traces(spans))
     assert not foreign_names(spans)
     assert "suffers" not in file.read_text()
-
-
-def test_personal_data_is_reported_before_the_first_control_is_sent(
-    results: RecordCollection, chat_server: chat.Server, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chat_server.otherwise = chat.answer(json.dumps(says(0)))
-    monkeypatch.setattr(Endpoint, "is_local", False)
-    sent: list[int] = []
-
-    class Warned(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "seem to contain personal data" in record.getMessage():
-                sent.append(len(chat_server.requests))
-
-    with_names = replace(small(), queries=[replace(each, text=f"{each.text}, Mr. Jones") for each in small().queries])
-    planned = plan_judging(results, [with_names], ["org/m"], Runtime(store=store, base_url=chat_server.address))
-    logging.getLogger("r2med").addHandler(handler := Warned())
-    try:
-        with pytest.raises(UserError, match="cannot judge small"):
-            planned.ask()
-    finally:
-        logging.getLogger("r2med").removeHandler(handler)
-    assert sent == [0] and chat_server.requests
 
 
 def test_few_labels_stop_the_command_unless_judges_may_be_untested(tmp_path: Path, store: Store) -> None:

@@ -201,7 +201,6 @@ class AnswerJudging:
     def _ask_grades(self) -> tuple[ControlTest, Rated]:
         pool = list(self._graded.values())
         judge = self.judge.grades
-        judge.warn(self.panel.items(pool))
         stated = stated_test(self.tested, GRADE_KINDS) if self.tested is not None else None
         test = stated or self.panel.test(judge, "answers")
         with belonging((id(item), self._topic(place)) for place, item in self._graded.items()):

@@ -148,7 +148,6 @@ class JudgePlan:
         names = ", ".join(each.dataset.name for each in self.pools)
         tested: dict[str, ControlTest] = {}
         for judge in self.panel.judges:
-            judge.warn(self.panel.items(self._pool))
             announce(f"controls · {judge.name}")
             tested[judge.name] = self.panel.test(judge, names)
         rated: dict[str, Rated] = {}

@@ -121,10 +121,8 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         return self.question(streams, runtime).preview(waiting).totals
 
     def announce(self, streams: Streams, work: StepWork) -> None:
-        """Store the prompt for the datasheet, and warn if personal data would be sent to a remote LLM."""
-        ask = self.question(streams, work.runtime)
-        work.facts["prompt"] = ask.template.text
-        ask.warn(self.asked_item(item) for item in self.asked(streams) if not self.settled(item))
+        """Store the prompt for the datasheet."""
+        work.facts["prompt"] = self.question(streams, work.runtime).template.text
 
     def question(self, streams: Streams, runtime: Runtime) -> Ask:
         """Return the question that this step asks about each item."""
@@ -153,7 +151,7 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
     def _answered(self, ask: Ask, items: Sequence[ItemType], work: StepWork) -> list[StreamItem | Rejected | None]:
         """Ask, and return the result for each item. None: it failed, and nothing is kept of it."""
         asked = [self.asked_item(item) for item in items]
-        answers = ask.ask(asked, lambda number, answer: self.read(items[number], answer), warned=True)
+        answers = ask.ask(asked, lambda number, answer: self.read(items[number], answer))
         work.cost += answers.cost
         work.failures = dict(Counter(work.failures) + Counter(answers.failures.values()))
         failed = {number: self.failed(items[number], kind) for number, kind in answers.failures.items()}

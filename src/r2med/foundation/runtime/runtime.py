@@ -40,7 +40,7 @@ class Runtime:
         self.models = SharedObjects(self.setup.models_kept)
         """Models with weights in memory, each with its lock; the least recently used is given up first."""
         self.warned: set[str] = set()
-        """Receivers on other machines for which a warning about personal data was given."""
+        """Servers on other machines of which it was said that texts are sent to them."""
         self._objects = SharedObjects()
         self._entered = ExitStack()
         self._store: Store | None = None  # of a view with another policy

@@ -1,4 +1,4 @@
-"""Texts with personal data are reported before they are sent to another machine, once for each receiver."""
+"""It is said before texts are sent to another machine, once for each server."""
 
 from __future__ import annotations
 
@@ -19,47 +19,42 @@ from r2med.models.crossencoders.reranker_cards import RerankerCard
 from support import api_encoders, chat_server, embedding_server, rerank_server
 from support.keys import KEY
 
-PRIVATE = "Mr. Jones was seen on 3 May 2021."
-
 
 def _expand(server: Any, home: Path) -> None:
-    dataset = Dataset.of({"q": PRIVATE, "r": "Why?"}, {"d": "A passage."}, {"q": {"d": 1}})
+    dataset = Dataset.of({"q": "How?", "r": "Why?"}, {"d": "A passage."}, {"q": {"d": 1}})
     run("hyde(org/m) → bm25", dataset, out=None, base_url=server.address)
 
 
 def _rerank(server: Any, home: Path) -> None:
-    dataset = Dataset.of({"q": "Why?"}, {"d": f"Why? {PRIVATE}", "e": "Why not?"}, {"q": {"d": 1}})
+    dataset = Dataset.of({"q": "Why?"}, {"d": "Why? So.", "e": "Why not?"}, {"q": {"d": 1}})
     run("bm25 → pointwise(org/m)@2", dataset, out=None, base_url=server.address)
 
 
 def _encode(server: Any, home: Path) -> None:
     encoder = api_encoders.opened(server, home)
     encoder.encode(["gout"], "query")
-    encoder.encode([PRIVATE], "query")
-    encoder.encode([f"{PRIVATE} again"], "query")
+    encoder.encode(["toe"], "query")
 
 
 def _score(server: Any, home: Path) -> None:
     card = RerankerCard(name="cohere", loader="cohere", repository="some-model", price_per_million_tokens=1.0)
     scorer = ApiScorer(card, ANY_DATASET, Runtime(endpoints=(("cohere", server.address),)))
     scorer.score([("gout", "toe")])
-    scorer.score([("gout", PRIVATE)])
-    scorer.score([("gout", f"{PRIVATE} again")])
+    scorer.score([("gout", "ankle")])
 
 
 @pytest.mark.parametrize(
-    ("serve", "send", "before"),
+    ("serve", "send"),
     [
-        pytest.param(chat_server.serve, _expand, 0, id="expansion"),
-        pytest.param(chat_server.serve, _rerank, 0, id="reranker"),
-        pytest.param(embedding_server.serve, _encode, 1, id="embedding API"),
-        pytest.param(lambda: rerank_server.serve("cohere"), _score, 1, id="rerank API"),
+        pytest.param(chat_server.serve, _expand, id="expansion"),
+        pytest.param(chat_server.serve, _rerank, id="reranker"),
+        pytest.param(embedding_server.serve, _encode, id="embedding API"),
+        pytest.param(lambda: rerank_server.serve("cohere"), _score, id="rerank API"),
     ],
 )
-def test_a_warning_comes_before_the_first_text_with_personal_data_and_only_once(
+def test_a_warning_comes_before_the_first_text_and_only_once(
     serve: Callable[[], AbstractContextManager[Any]],
     send: Callable[[Any, Path], None],
-    before: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -69,8 +64,8 @@ def test_a_warning_comes_before_the_first_text_with_personal_data_and_only_once(
         monkeypatch.setenv(name, KEY)
     with serve() as server, warnings(lambda: len(server.requests)) as sent:
         send(server, tmp_path)
-        assert sent == [before]
-        assert len(server.requests) > before
+        assert sent == [0]
+        assert server.requests
 
 
 @contextmanager
@@ -80,7 +75,7 @@ def warnings(requests: Callable[[], int]) -> Iterator[list[int]]:
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if "seem to contain personal data" in record.getMessage():
+            if "texts are sent to" in record.getMessage():
                 found.append(requests())
 
     logging.getLogger("r2med").addHandler(handler := Handler())
