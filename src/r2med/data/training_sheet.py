@@ -173,7 +173,7 @@ class Lineage(SheetPart):
     name: str
     """The name of the training data."""
     digest: str = ""
-    """The SHA-256 of the file of rows. `r2med verify` finds the file by it."""
+    """The SHA-256 of the file of rows."""
     datasheet: str = ""
     """Where the datasheet is."""
     fold: int = 0

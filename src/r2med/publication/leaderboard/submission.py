@@ -28,9 +28,8 @@ from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_atomically
 from r2med.foundation.text.terminal_text import quoted
-from r2med.publication.leaderboard.stated_settings import lock_faults
+from r2med.publication.leaderboard.lock_faults import lock_faults
 from r2med.publication.leaderboard.submitted_answers import (
-    board_name,
     name_faults,
     public_answers,
     submitted_answer_faults,
@@ -190,7 +189,6 @@ def _faults(record: Record) -> Iterator[str]:
     yield from record_faults(record)
     if record.apart:
         yield f"it does not belong among other systems: {record.apart}"
-    yield from board_name(record.system)
     yield from name_faults((record.system, record.display_name, record.dataset.name), record.created)
     if not isinstance(record.settings.get("retrieve"), Mapping):
         yield "its settings are not those of a system"

@@ -45,7 +45,6 @@ interface SystemRow extends SystemParts {
   name: string;
   entry: string; // the name of the entry that it was submitted in
   unverified: string; // why the entry is not verified; "" if it is, and for systems run here
-  unknown: string; // what of its settings a check of the entry does not know; "" if nothing
   figures: (Score | null)[]; // by dataset
   estimates: (Score | null)[]; // by dataset; empty if nothing is estimated
   averages: (Score | null)[]; // by set

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -29,9 +28,9 @@ from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.text.plurals import counted
+from r2med.publication.leaderboard.board_entries import NOT_SEEN
 from r2med.publication.leaderboard.expectations import expectation_of
 from r2med.publication.leaderboard.published import PublishedRow, published
-from r2med.publication.leaderboard.stated_settings import unknown_system
 from r2med.publication.site.answer_labels import answer_labels
 from r2med.publication.site.board_labels import BoardEstimates
 from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, repeats_of, runs_of, verified
@@ -160,7 +159,6 @@ def _systems(
             "name": system,
             "entry": kept[0].entry,
             "unverified": _unverified(kept),
-            "unknown": next(chain.from_iterable(unknown_system(each.record) for each in kept if each.entry), ""),
             "figures": [known_score(figures.get(name)) for name in names],
             "estimates": [known_score(estimates.score([name], system)) for name in names] if estimates.datasets else [],
             "averages": [
@@ -287,4 +285,6 @@ def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
     newest = max((record.created[:10] for record in runs), default="")
     records = f"{counted(len(runs), 'record')}, the newest of {newest}" if newest else "no records"
     foot = f"r2med {__version__} · {records} · {len(published())} published rows"
+    if any(kept.is_entry for kept in collection):
+        foot += f" · {NOT_SEEN}"
     return f"{foot} · contains texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

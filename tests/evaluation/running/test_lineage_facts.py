@@ -1,4 +1,4 @@
-"""Lineage: what a record states about training data, what compare and the board show, what verify computes again."""
+"""Lineage: what a record states about training data, and what compare and the board show of it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import r2med
-from r2med import Record, submit, verify
+from r2med import Record
 from r2med.data.training_sheet import Lineage, TrainingSheet
 from r2med.evaluation.records.collection import collect
-from r2med.foundation.store import Store, digest
+from r2med.foundation.store import Store
 from r2med.publication.site.leaderboard import site_value
 from support import tiny_models
 from support.datasets import write_jsonl
-from support.facts import error_states, some_states, states
+from support.facts import error_states, some_states
 
 CHANCE = random.Random(3)
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
@@ -84,60 +83,6 @@ def test_compare_and_the_board_show_the_overlap_or_that_it_is_not_stated(made: M
     assert r2med.compare("bm25", made.systems[1], results=made.runs).notices == ()
 
 
-def entry(made: Made, tmp_path: Path, change: Callable[[Any], object] = lambda facts: None) -> Path:
-    file = tmp_path / "entry.json"
-    submit([made.systems[0]], file, made.runs)
-    body = json.loads(file.read_text())
-    change(body["records"][0]["stages"][0]["training"])
-    del body["checksum"]
-    file.write_text(json.dumps({**body, "checksum": digest(body)}))
-    return file
-
-
-def test_verify_says_that_training_is_stated_and_not_checked_without_its_file(made: Made, tmp_path: Path) -> None:
-    [checked] = verify(entry(made, tmp_path), made.runs, str(made.data))
-    assert checked.fault == ""
-    some_states(checked.unverified, "trained on mine: no overlap found", "stated, not checked")
-
-
-@pytest.fixture
-def with_rows(made: Made, tmp_path: Path) -> Path:
-    """The runs, with the files of rows beside them."""
-    shutil.copytree(made.runs, tmp_path / "runs")
-    for fold in ("fold-1", "fold-2"):
-        shutil.copy(made.root / "train" / fold / "triplets.jsonl", tmp_path / "runs" / f"{fold}.jsonl")
-    return tmp_path / "runs"
-
-
-def test_verify_computes_the_overlap_again_from_the_file_of_rows(made: Made, with_rows: Path, tmp_path: Path) -> None:
-    [checked] = verify(entry(made, tmp_path), with_rows, str(made.data))
-    assert checked.fault == "" and not any("stated" in each for each in checked.unverified)
-    states(checked.verdict, "matches; trained on mine: no overlap found, computed again")
-
-
-@pytest.mark.parametrize(
-    ("change", "facts"),
-    [
-        (lambda facts: facts[0].update(held_out=facts[1]["held_out"]), ("hold out every query",)),
-        (lambda facts: facts[0].update(digest=facts[1]["digest"]), ("no overlap found", "overlap 100 %", "2 of 2")),
-        (lambda facts: facts[0].update(name="a\u202eb"), ("invisible",)),
-        (lambda facts: facts[0].update(queries=1, touched=0), ("0 of 1", "2")),
-        (lambda facts: facts[0].update(queries=2, touched=3), ("3 of 2",)),
-        (lambda facts: facts[0].update(queries=None, touched=-5), ("-5",)),
-        (
-            lambda facts: facts[0].update(digest=facts[1]["digest"], queries=None, touched=None),
-            ("not compared", "overlap 100 %", "2 of 2"),
-        ),
-    ],
-    ids=("queries left out", "rows of the other fold", "name", "queries", "too many", "negative", "not compared"),
-)
-def test_verify_refuses_false_statements(
-    change: Callable[[Any], object], facts: tuple[str, ...], made: Made, with_rows: Path, tmp_path: Path
-) -> None:
-    [checked] = verify(entry(made, tmp_path, change), with_rows, str(made.data))
-    states(checked.fault, *facts)
-
-
 def swapped(folder: Path) -> None:
     for one, other in (("fold-1", "x"), ("fold-2", "fold-1"), ("x", "fold-2")):
         (folder / one).rename(folder / other)
@@ -176,11 +121,6 @@ def test_a_fold_without_a_datasheet_states_nothing_and_the_others_state_theirs(m
     (folder / "fold-2" / "training.json").unlink()
     r2med.run([f"folds:{folder}", "bm25"], str(made.data), out=out, store=Store(tmp_path / "store"))
     some_states(r2med.compare(results=out).notices, "trained on mine: no overlap found; training data not stated")
-    file = tmp_path / "entry.json"
-    submit([f"folds:{folder}"], file, out)
-    [checked] = verify(file, out, str(made.data))
-    assert checked.fault == ""
-    some_states(checked.unverified, "training data not stated")
 
 
 @pytest.mark.parametrize(
@@ -202,12 +142,3 @@ def test_of_two_overlaps_with_one_dataset_the_larger_counts(made: Made) -> None:
     lineage = Lineage.of(sheet, "").model_copy(update={"overlaps": (none, *sheet.overlaps)})
     data = r2med.load(str(made.data))
     assert lineage.overlap_with("mine", data.fingerprint, data.corpus.fingerprint) == largest
-
-
-def test_verify_says_of_other_systems_that_their_training_data_are_not_stated(made: Made, tmp_path: Path) -> None:
-    file = tmp_path / "entry.json"
-    submit(made.systems[1:], file, made.runs)
-    said = {each.system.partition(":")[2]: each.verdict for each in verify(file, made.runs, str(made.data))}
-    states(said["plain"], "matches; training data not stated")
-    states(said[""], "matches")
-    assert "trained" not in said[""]
