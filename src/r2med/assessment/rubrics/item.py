@@ -34,5 +34,5 @@ class Item:
     @cached_property
     def token(self) -> str:
         """Identifier of the item that changes with its texts and reveals nothing."""
-        texts = self.sentences or tuple(sorted(self.texts.items()))
+        texts: tuple[tuple[str, ...], ...] = self.sentences or tuple(sorted(self.texts.items()))
         return digest([self.rubric, self.source, *self.id, *(text for pair in texts for text in pair)])[:24]
