@@ -251,7 +251,6 @@ def test_each_item_gets_the_wanted_number_of_reviews_also_if_people_ask_at_the_s
     with ReviewBook(tmp_path / "reviews.sqlite") as book:
         reviewers = Counter(item for item, _, _ in book.kept())
         assert ReviewDesk(ITEMS, book, reviews_per_item=2).finished == len(ITEMS)
-        assert ReviewDesk(ITEMS, book, reviews_per_item=3).finished == 0
     assert all(reviewers[item.token] >= 2 for item in ITEMS)
 
 
