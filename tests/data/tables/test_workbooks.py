@@ -117,54 +117,35 @@ def test_formulas_without_values_are_named_or_stop_the_import(tmp_path: Path) ->
         plan_import([path])
 
 
-def test_a_sheet_that_is_made_to_fill_the_memory_is_refused(tmp_path: Path) -> None:
+def test_a_sheet_of_too_many_cells_is_refused(tmp_path: Path) -> None:
     cell = '<table:table-cell table:number-columns-repeated="1000" office:value-type="string"><text:p>x</text:p>'
     row = f'<table:table-row table:number-rows-repeated="900000">{cell}</table:table-cell></table:table-row>'
     path = ods(tmp_path / "wide.ods", f'<table:table table:name="A">{row}</table:table>')
     with error_states("wide.ods", "sheet A", "row 900000", 20_000_000):
         plan_import([path])
-    bomb = ods(tmp_path / "bomb.ods", f'<table:table table:name="A">{ods_row("a cough " * 2_000_000)}</table:table>')
-    with error_states("bomb.ods", "content.xml", "16 MB"):
-        plan_import([bomb])
 
 
-def test_an_old_workbook_with_a_cell_far_away_is_refused(tmp_path: Path) -> None:
-    last = OLD_WORKBOOK.rindex(b"\xfd\x00\x0a\x00") + 4  # the row and the column of the last cell with a text
-    far = OLD_WORKBOOK[:last] + b"\xff\xff\xff\xff" + OLD_WORKBOOK[last + 4 :]
-    (tmp_path / "far.xls").write_bytes(far)
-    with error_states("far.xls", "sheet"):
-        plan_import([tmp_path / "far.xls"])
-
-
-def test_a_document_type_in_a_workbook_is_refused(tmp_path: Path) -> None:
-    path = ods(tmp_path / "a.ods", "")
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        archive.writestr("content.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
-    with error_states("a.ods", "document type"):
-        plan_import([path])
+def test_a_workbook_with_a_password_is_named_so(tmp_path: Path) -> None:
+    name, locked = "Workbook".encode("utf-16-le"), "EncryptedPackage".encode("utf-16-le")
+    at = OLD_WORKBOOK.index(name)  # an encrypted .xlsx is such a file, too: it has this name in its directory
+    entry = locked.ljust(64, b"\0") + (len(locked) + 2).to_bytes(2, "little")
+    (tmp_path / "locked.xlsx").write_bytes(OLD_WORKBOOK[:at] + entry + OLD_WORKBOOK[at + len(entry) :])
+    with error_states("locked.xlsx", "password"):
+        plan_import([tmp_path / "locked.xlsx"])
 
 
 @pytest.mark.parametrize(
     ("name", "content", "facts"),
     [
-        ("a.csv", b"PK\x03\x04....[Content_Types].xml", [".xlsx", ".csv"]),
-        ("a.csv", b"PK\x03\x04....mimetypeapplication/vnd.oasis.opendocument.spreadsheet", [".ods", ".csv"]),
-        ("a.tsv", OLD_WORKBOOK, [".xls", ".tsv"]),
-        ("a.xlsx", OLD_WORKBOOK, [".xls", ".xlsx"]),
-        ("a.xlsx", OLD_WORKBOOK + "EncryptedPackage".encode("utf-16-le"), ["password"]),
-        ("a.xlsx", b"id,text\na,A cough.\n", ["text", ".csv"]),
+        ("a.csv", OLD_WORKBOOK, ["no text", "CSV"]),
+        ("a.xlsx", b"id,text\na,A cough.\n", ["workbook", "CSV"]),
         ("a.xls", b"<html><table><tr><td>id", ["HTML", ".xls", ".csv"]),
         ("a.csv", b"\xef\xbb\xbf<!DOCTYPE html>\n<html>", ["HTML", ".csv"]),
         ("a.csv", b"{\\rtf1 A cough.}", ["RTF", ".csv"]),
-        ("a.csv", b"%PDF-1.7", ["PDF", ".csv"]),
-        ("a.csv", b"\x1f\x8b\x08", ["gzip"]),
-        ("a.jsonl.gz", b"\x1f\x8b\x08", ["compressed", ".gz", "unpack"]),
-        ("a.csv", b'[{"id": "a", "text": "A cough."}]', [".json", ".jsonl", ".csv"]),
-        ("a.csv", b"PAR1", [".parquet", ".csv"]),
+        ("a.jsonl.gz", b"\x1f\x8b\x08", [".jsonl", "save it"]),
     ],
 )
-def test_a_file_whose_name_does_not_fit_its_contents_is_named_so(
+def test_a_file_that_is_no_table_is_named_in_one_line(
     tmp_path: Path, name: str, content: bytes, facts: list[str]
 ) -> None:
     (tmp_path / name).write_bytes(content)

@@ -6,15 +6,16 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
 
 from r2med.data.tables.column_names import ALL_NAMES, plain_name
-from r2med.data.tables.table import MAX_CELL_CHARACTERS, MAX_COLUMNS, SourceTable, TableOptions, check_width
+from r2med.data.tables.table import SourceTable, TableOptions
 from r2med.data.tables.table_heads import LONGEST_HEAD, GridRow, headed_table, title_rows
 from r2med.data.tables.text_encodings import text_encoding
 from r2med.foundation.core.errors import UserError
 
 SEPARATORS = ",;\t|"
+LONGEST_CELL = (1 << 31) - 1
+"""Number of characters of a cell that are read. Python's own limit, 131,072, is less than a long letter."""
 START_CHARACTERS = 1 << 20
 """Number of characters at the start of a file from which the separator is guessed."""
 
@@ -27,7 +28,7 @@ _RUN_LINE = re.compile(r"\S+\s+Q0\s+\S+\s+\d+\s+-?[\d.]+(?:[eE][+-]?\d+)?\s+\S+\
 def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
     """Return the table of a CSV file or of a similar file."""
     encoding = text_encoding(path, reading.encoding)
-    csv.field_size_limit(MAX_CELL_CHARACTERS)  # Python's own limit, 131,072, is less than a long letter
+    csv.field_size_limit(LONGEST_CELL)
     with path.open(encoding=encoding, newline="") as file:
         start = file.read(START_CHARACTERS)
     lines = start.splitlines(keepends=True)
@@ -39,7 +40,7 @@ def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
             "r2med score"
         )
     below = reading.skip_rows or 0
-    separator = _separator(lines[below:], path)
+    separator = _separator(lines[below:])
 
     def grid() -> Iterator[GridRow]:
         return _records(path, encoding, separator)
@@ -47,16 +48,13 @@ def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
     return [headed_table(path, grid, reading, separator=separator)]
 
 
-def _separator(lines: Sequence[str], path: Path) -> str:
+def _separator(lines: Sequence[str]) -> str:
     """Return the separator of the cells; empty if each line is one cell."""
-    best, too_wide = ("", (False, 0.0, 0)), 0
+    best = ("", (False, 0.0, 0))
     for separator in SEPARATORS:
         try:
             rows = [row for row in csv.reader(lines, delimiter=separator) if any(map(str.strip, row))]
         except csv.Error:
-            continue
-        if rows and len(rows[0]) > MAX_COLUMNS:  # a table that is too wide, or a long text with many commas
-            too_wide = max(too_wide, len(rows[0])) if all(len(row) == len(rows[0]) for row in rows) else too_wide
             continue
         titles = title_rows([list(row) for row in rows[:200]])
         head, rows = rows[titles] if rows else [], rows[titles:]
@@ -68,20 +66,18 @@ def _separator(lines: Sequence[str], path: Path) -> str:
         named = width > 1 and max(map(len, head)) <= LONGEST_HEAD // 2 and head[-1][-1:] not in (".", "?")
         if width > 1 and (alike > 0.9 or named or known):
             best = max(best, (separator, (known, alike, width)), key=lambda pair: pair[1])
-    check_width(path, best[1][2] or too_wide)
     return best[0] or (" " if lines and all(map(_QRELS_LINE.fullmatch, lines)) else "")
 
 
 def _records(path: Path, encoding: str, separator: str) -> Iterator[GridRow]:
     """Yield (line, cells) of every record that is not blank."""
     with path.open(encoding=encoding, newline="") as file:
-        lines = _lines(file, path)
         if not separator:
-            for line, text in enumerate(lines, 1):
+            for line, text in enumerate(file, 1):
                 if text.strip():
                     yield line, [text.strip().strip('"')]
             return
-        reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=separator == " ")
+        reader = csv.reader(file, delimiter=separator, strict=True, skipinitialspace=separator == " ")
         line = 1
         try:
             for cells in reader:
@@ -93,20 +89,5 @@ def _records(path: Path, encoding: str, separator: str) -> Iterator[GridRow]:
 
 
 def _quoting(error: csv.Error) -> str:
-    if "field limit" in str(error):
-        return f"a cell of more than {MAX_CELL_CHARACTERS:,} characters, or a quote that is not closed"
-    return (
-        "a quote is not closed or not doubled"
-        if "expected" in str(error) or "end of data" in str(error)
-        else str(error)
-    )
-
-
-def _lines(file: TextIO, path: Path) -> Iterator[str]:
-    """Yield the lines of a file. Raises UserError for a line that would fill the memory."""
-    number = 0
-    while line := file.readline(MAX_CELL_CHARACTERS):
-        number += 1
-        if len(line) == MAX_CELL_CHARACTERS and line[-1] != "\n":
-            raise UserError(f"{path}:{number}: a line of more than {MAX_CELL_CHARACTERS:,} characters: is it a table?")
-        yield line
+    is_open = "expected" in str(error) or "end of data" in str(error)
+    return "a quote is not closed or not doubled" if is_open else str(error)

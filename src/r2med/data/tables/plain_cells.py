@@ -1,4 +1,4 @@
-"""Check that the cells of an import are plain text: neither markup, nor nested objects, nor encoded files."""
+"""Check that the cells of an import are plain text: neither markup nor nested objects."""
 
 from __future__ import annotations
 
@@ -17,20 +17,17 @@ MAX_SHARE = 0.2
 _OPENING = re.compile(r"<([A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>")
 _CLOSING = re.compile(r"</([A-Za-z][\w:.-]*)\s*>")
 _WITHOUT_END = frozenset("br p hr img li td tr th col input meta".split())
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{200,}={0,2}")
-"""A file as base64. No word is that long."""
 
 
 def check_cells(parts: Sequence[Part], keep_markup: bool) -> list[str]:
     """Return notices about texts with markup. Raises UserError if many are markup, and the user does not want that.
 
-    Raises UserError too if the cells of a column that is used are nested objects or encoded files.
+    Raises UserError too if the cells of a column that is used are nested objects.
     """
     notices = []
     for part in parts:
         for column in dict.fromkeys([*part.columns.values(), *part.texts]):
             _refuse(part, column, _is_nested, "nested objects", "write their fields as columns of their own")
-            _refuse(part, column, _is_encoded, "encoded files (base64)", "write their texts instead")
         texts = [*part.texts, *(part.columns[role] for role in ("query", "text") if role in part.columns)]
         for column in dict.fromkeys(texts) if not keep_markup else ():
             how = Notice(
@@ -79,7 +76,3 @@ def _is_nested(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
-
-
-def _is_encoded(text: str) -> bool:
-    return bool(_ENCODED.fullmatch(text.strip()))

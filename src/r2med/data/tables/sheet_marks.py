@@ -1,6 +1,6 @@
 """Find hidden parts, formulas without values, and the size of each sheet in the XML of xlsx and ods files.
 
-The files are parsed as a stream, so a hostile sheet takes no memory. Document type declarations are refused.
+The files are parsed as a stream, so a large sheet takes no memory.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from r2med.data.tables.table import MAX_COLUMNS
 from r2med.foundation.core.errors import UserError
 
 MAX_ROWS = 1_048_576
 """Maximum number of rows of a sheet in Excel."""
+MAX_COLUMNS = 16_384
+"""Maximum number of columns of a sheet in Excel."""
 MAX_CELLS = 20_000_000
 """Maximum number of cells of a sheet, including empty cells between filled ones. The reader keeps all of them."""
 
 _REFERENCE = re.compile(r"([A-Z]{1,7})(\d{1,18})")
-_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 _HIDDEN = ("collapse", "filter")
 
 Attributes = dict[str, str]
@@ -47,15 +47,9 @@ class SheetMarks:
     def fill(self, row: int, column: int) -> None:
         """Note a filled cell. Raises UserError if the sheet becomes too large."""
         self.rows, self.columns = max(self.rows, row), max(self.columns, column)
-        where = f"{self.place}, row {min(row, MAX_ROWS + 1)}"
-        if row > MAX_ROWS:
-            raise UserError(f"{where}: Excel's last row is {MAX_ROWS:,}: copy the table into a new workbook")
-        if column > MAX_COLUMNS:
-            many = f"{column:,} columns; at most {MAX_COLUMNS:,} are read"
-            raise UserError(f"{where}: {many}: keep those that matter")
         if self.rows * self.columns > MAX_CELLS:
             many = f"more than {MAX_CELLS:,} cells"
-            raise UserError(f"{where}: {many}: copy the table into a new workbook, or save it as CSV")
+            raise UserError(f"{self.place}, row {row}: {many}: copy the table into a new workbook, or save it as CSV")
 
     def lack(self, row: int, column: int) -> None:
         """Note a formula without a value."""
@@ -89,12 +83,7 @@ def _parse(
     text: Callable[[str], None] = lambda text: None,
 ) -> None:
     """Call a function for each tag of an XML file, with its name without the namespace."""
-
-    def refuse(*_: object) -> None:
-        raise ValueError("it declares a document type")
-
     parser = xml.parsers.expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = refuse
     parser.StartElementHandler = lambda name, attributes: start(name.rpartition(":")[2], attributes)
     parser.EndElementHandler = lambda name: end(name.rpartition(":")[2])
     parser.CharacterDataHandler = text
@@ -131,7 +120,7 @@ class _XlsxSheet:
     def __init__(self, marks: SheetMarks) -> None:
         self.marks = marks
         self.row = self.column = 0
-        self.kind = self.inside = self.value = ""
+        self.inside = ""
         self.has_formula = self.has_value = False
 
     def start(self, name: str, attributes: Attributes) -> None:
@@ -144,7 +133,7 @@ class _XlsxSheet:
             self.marks.hidden_columns.update(range(int(attributes.get("min", 1)), last + 1))
         elif name == "c":
             self._place(attributes.get("r", ""))
-            self.kind, self.value, self.has_formula, self.has_value = attributes.get("t", "n"), "", False, False
+            self.has_formula = self.has_value = False
         elif name in ("f", "v", "is"):
             self.inside = name
             self.has_formula = self.has_formula or name == "f"
@@ -159,9 +148,7 @@ class _XlsxSheet:
             self.column += 1
 
     def text(self, text: str) -> None:
-        if self.inside == "v":
-            self.value = (self.value + text)[:400]
-            self.has_value = True
+        self.has_value = self.has_value or self.inside == "v"
 
     def end(self, name: str) -> None:
         if name == self.inside:
@@ -170,9 +157,6 @@ class _XlsxSheet:
             return
         if self.has_value:
             self.marks.fill(self.row, self.column)
-            if self.kind == "n" and not _NUMBER.fullmatch(self.value) and self.value:
-                where = f"{self.marks.place}, row {self.row}"
-                raise UserError(f"{where}: {self.value[:40]!r} is not a number: save it again as .xlsx or CSV")
         elif self.has_formula:
             self.marks.lack(self.row, self.column)
 

@@ -18,10 +18,7 @@ SAMPLE_ROWS = 500
 """Number of rows from which the roles of columns are guessed."""
 
 MAX_COLUMNS = 2_000
-"""Maximum number of columns of a table. The cells of each column are examined, so a hostile file could take hours."""
-
-MAX_CELL_CHARACTERS = 1 << 24
-"""Maximum number of characters of a cell. A file without line ends must not fill the memory."""
+"""Maximum number of columns of a table. The cells of each column are examined, so a wider table could take hours."""
 
 Cell = str | list[str]
 Row = tuple[int, Mapping[str, Cell]]
@@ -68,15 +65,12 @@ class SourceTable:
         except (RecursionError, ValueError, OSError, LookupError, TypeError) as error:
             # A file can be damaged anywhere, and each reader raises its own exceptions.
             after = f" after {self.at(line)}" if line else ""
-            raise UserError(f"{self}: cannot be read{after} ({_cause(error)}): save the table again") from None
+            why = str(error)[:200] or type(error).__name__
+            raise UserError(f"{self}: cannot be read{after} ({why}): save the table again") from None
 
     def _check(self, line: int, row: Mapping[str, Cell]) -> None:
         for column, cell in row.items():
             text = cell if isinstance(cell, str) else "".join(cell)
-            if len(text) > MAX_CELL_CHARACTERS:
-                raise UserError(
-                    f"{self.at(line)}: column {column!r} has {len(text):,} characters; {MAX_CELL_CHARACTERS:,} are read"
-                )
             if not text.isascii() and not is_unicode(text):
                 fault = "holds half of a character (a lone surrogate)"
                 raise UserError(f"{self.at(line)}: column {column!r} {fault}: remove it, or save the file as UTF-8")
@@ -100,14 +94,6 @@ class SourceTable:
 def flat(cell: Cell) -> str:
     """Return a cell as one string."""
     return (cell if isinstance(cell, str) else ";".join(cell)).strip()
-
-
-def _cause(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    if isinstance(error, UnicodeDecodeError):
-        return f"invalid {error.encoding.upper()}"
-    return str(error)[:200] or type(error).__name__
 
 
 def text_of(value: Any) -> Cell:

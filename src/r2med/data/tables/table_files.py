@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,6 @@ from typing import Any
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
 from r2med.data.tables.delimited_files import read_delimited
-from r2med.data.tables.file_contents import check_content
 from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, text_of
 from r2med.data.tables.workbooks import WORKBOOKS, read_workbook
 from r2med.foundation.core.errors import UserError, nearest_path
@@ -19,8 +20,7 @@ from r2med.foundation.text.unicode import is_unicode
 
 __all__ = ["READERS", "Cell", "Row", "SourceTable", "open_tables"]
 
-PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-"""Endings of compressed files, which are not read."""
+_PAGE = re.compile(rb"\s*(<!doctype html|<html|<head|<body|<table|<div|<meta|<style)", re.IGNORECASE)
 PARQUET_ROWS = 64
 """Rows of a Parquet file that are unpacked at a time. Repeated long texts are small only while packed."""
 
@@ -32,14 +32,25 @@ def open_tables(path: Path, reading: TableOptions = TableOptions()) -> list[Sour
         raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else missing}")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        if path.suffix.lower() in PACKED:
-            raise UserError(f"{path}: it is compressed ({path.suffix.lower()}): unpack it")
         raise UserError(f"{path}: tables are {', '.join(READERS)}: save it as one of them")
-    check_content(path)
+    _check_markup(path)
     tables = [table for table in reader(path, reading) if table.columns and table.sample]
     if not tables:
         raise UserError(f"{path}: the file has no rows")
     return tables
+
+
+def _check_markup(path: Path) -> None:
+    """Raise UserError for a web page or RTF with the name of a table, as some hospital systems export them."""
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".tsv", ".txt", *WORKBOOKS):
+        return
+    with path.open("rb") as file:
+        head = file.read(4096).removeprefix(codecs.BOM_UTF8)
+    if _PAGE.match(head):
+        raise UserError(f"{path}: it holds HTML, not {suffix}: open it in a spreadsheet and save it as .csv")
+    if head.startswith(b"{\\rtf"):
+        raise UserError(f"{path}: it holds RTF, not {suffix}: open it in a text program and save its table as .csv")
 
 
 def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
@@ -47,7 +58,6 @@ def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
         problems = Problems()
         for line, row in read_jsonl(path, {}, problems):
             problems.raise_first()
-            _refuse_fhir(path, row)
             yield line, {str(key): text_of(value) for key, value in row.items()}
         problems.raise_first()
 
@@ -57,12 +67,9 @@ def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
 def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
     try:
         content = json.loads(path.read_bytes())
-    except RecursionError:
-        raise UserError(f"{path}: its JSON is nested too deeply: a row has a field for each column") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON ({error}); a file with one object per line must be named .jsonl") from None
     if isinstance(content, dict):  # {"data": [...]}, as some tools wrap it
-        _refuse_fhir(path, content)
         lists = {name: value for name, value in content.items() if isinstance(value, list) and _are_rows(value)}
         if len(lists) > 1:
             names = ", ".join(map(repr, list(lists)[:5]))
@@ -70,8 +77,6 @@ def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
         content = next(iter(lists.values()), None)
     if not isinstance(content, list) or not _are_rows(content):
         raise UserError(f"{path}: the file must hold a list of objects, one per row, with a field for each column")
-    for row in content[:SAMPLE_ROWS]:
-        _refuse_fhir(path, row)
 
     def read() -> Iterator[Row]:
         for number, row in enumerate(content, 1):
@@ -82,12 +87,6 @@ def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
 
 def _are_rows(content: list[Any]) -> bool:
     return all(isinstance(row, dict) for row in content)
-
-
-def _refuse_fhir(path: Path, content: Mapping[str, Any]) -> None:
-    if "resourceType" in content:
-        what = f"the file holds FHIR resources ({str(content['resourceType'])[:40]})"
-        raise UserError(f"{path}: {what}: write a table with a row for each note and columns 'id' and 'text'")
 
 
 def _of_objects(path: Path, read: Callable[[], Iterator[Row]]) -> SourceTable:

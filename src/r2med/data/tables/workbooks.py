@@ -1,4 +1,4 @@
-"""Read the tables in workbooks (xlsx, xls, xlsb, ods), with size limits against small hostile files.
+"""Read the tables in workbooks (xlsx, xls, xlsb, ods).
 
 Hidden sheets, columns and rows are left out and named. What somebody hid is not meant to be searched.
 """
@@ -6,8 +6,6 @@ Hidden sheets, columns and rows are left out and named. What somebody hid is not
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import xml.parsers.expat
 import zipfile
 import zlib
@@ -26,34 +24,9 @@ from r2med.foundation.core.notices import Notice, Setting
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 """Endings of the names of workbooks."""
-SMALL_PART = 1 << 23
-"""Size in bytes up to which a part of a workbook is always read, whatever its compression ratio."""
-MAX_RATIO = 100
-"""Maximum compression ratio of a larger part. Real parts have a ratio of 3 to 30."""
-MAX_PART = 1 << 31
 SAVE_FORMULAS = "open the file in a spreadsheet and save it"
 SHOWN_PARTS = 5
 """Number of hidden columns and rows that a notice names."""
-_LARGE_PARTS = re.compile(r"xl/(worksheets/|sharedStrings).*|content\.xml", re.IGNORECASE)
-"""The only parts with cells that are large in a real workbook."""
-
-MAX_MEMORY = 4 << 30
-"""Bytes that reading an xls or xlsb file may take."""
-_READ_ALL = f"""
-import sys
-try:
-    import resource
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    limit = {MAX_MEMORY} if hard == resource.RLIM_INFINITY else min(hard, {MAX_MEMORY})
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-except (ImportError, OSError, ValueError):
-    pass
-from python_calamine import CalamineWorkbook
-book = CalamineWorkbook.from_path(sys.argv[1])
-for name in book.sheet_names:
-    book.get_sheet_by_name(name)
-"""
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#WERT!", "#BEZUG!"})
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -77,21 +50,15 @@ def read_workbook(path: Path, reading: TableOptions) -> list[SourceTable]:
 
 def sheet_names(path: Path) -> list[str]:
     """Return the names of a workbook's sheets."""
-    _marks(path)
     return list(_sheets(path))
 
 
 def _marks(path: Path) -> Mapping[str, SheetMarks]:
-    """Check the size of all parts, and return what the XML says about each sheet. xls and xlsb files have no XML."""
-    if path.suffix.lower() in (".xls", ".xlsb"):
-        _try_apart(path)
-    if path.suffix.lower() == ".xls" and not zipfile.is_zipfile(path):
+    """Return what the XML says about each sheet. xls and xlsb files have no XML, nor have those with a password."""
+    if path.suffix.lower() in (".xls", ".xlsb") or not zipfile.is_zipfile(path):
         return {}
     try:
         with zipfile.ZipFile(path) as archive:
-            for part in archive.infolist():
-                if part.file_size > SMALL_PART and part.filename.endswith((".xml", ".rels", ".bin")):
-                    _check_part(path, part)
             return sheet_marks(path, archive)
     except (
         zipfile.BadZipFile,
@@ -105,24 +72,6 @@ def _marks(path: Path) -> Mapping[str, SheetMarks]:
         RuntimeError,
     ) as error:
         raise _unreadable(path, error) from None
-
-
-def _try_apart(path: Path) -> None:
-    """Read a file in another process first. Raises UserError if the library aborts.
-
-    The cells of xls and xlsb files cannot be counted here. One cell in the last row and column of a hostile file makes
-    the library ask for more memory than there is, which ends the process.
-    """
-    ended = subprocess.run([sys.executable, "-c", _READ_ALL, str(path)], capture_output=True, check=False)
-    if ended.returncode < 0 or ended.returncode > 128:
-        raise UserError(f"{path}: a sheet is too large or damaged: copy the table into a new workbook")
-
-
-def _check_part(path: Path, part: zipfile.ZipInfo) -> None:
-    ratio = part.file_size / max(part.compress_size, 1)
-    if part.file_size > MAX_PART or ratio > MAX_RATIO or not _LARGE_PARTS.fullmatch(part.filename):
-        size = f"{part.filename} unpacks to {part.file_size / 1e6:,.0f} MB, {ratio:,.0f} times its size"
-        raise UserError(f"{path}: {size}: save it again as CSV if it is a table")
 
 
 def _unreadable(path: Path, error: BaseException) -> UserError:
