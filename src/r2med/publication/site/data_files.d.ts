@@ -107,7 +107,6 @@ interface Site {
   system_kinds: string[]; // in the order of the marks in charts
   aspect_measures: string[]; // the columns of systems' `aspects`
   mimic_measure: string; // of systems' `mimics`
-  latex: Record<string, string>;
   datasets: DatasetFacts[];
   sets: DatasetSet[];
   systems: SystemRow[];
@@ -522,7 +521,7 @@ type ColumnKind = "score" | "difference" | "share" | "harm" | "seconds" | "dolla
 
 interface KindOfColumn {
   text: (value: any) => string; // on the page
-  file: (value: any) => string; // in CSV, Markdown and LaTeX
+  file: (value: any) => string; // in CSV and Markdown
   tick: (value: any) => string; // at an axis
   best?: (...values: number[]) => number; // printed in bold
   isText?: boolean; // aligned to the left
@@ -619,7 +618,6 @@ interface ExportedView {
   labels: string;
   columns: Column[];
   rows: Row[];
-  latex: Record<string, string>;
 }
 
 /* A part of a text. */
