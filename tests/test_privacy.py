@@ -416,9 +416,7 @@ FUNCTIONS: dict[str, Row] = {
         "bm25", LLM, bench.data, judge=LLM, out=out / "results", **bench.settings
     ),
     "audit": lambda bench, out: r2med.audit(bench.data),
-    "board": lambda bench, out: served(
-        lambda ready: r2med.board(out=out / "board", data=[bench.data], serve=True, port=0, ready=ready), ("/", None)
-    ),
+    "board": lambda bench, out: r2med.board(out=out / "board", data=[bench.data]),
     "check_data": lambda bench, out: r2med.check_data(bench.data),
     "compare": lambda bench, out: r2med.compare(data=[bench.data], overlays=["overlays/judged.jsonl"]),
     "evaluate": lambda bench, out: r2med.evaluate(

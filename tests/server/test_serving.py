@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import r2med
 from support.processes import started
 from support.serving import Served, first_line
 
@@ -19,13 +18,10 @@ CANDIDATE = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Beca
     [
         ("serve('demo/Biology', ['bm25'], port=0)", "searches with bm25 · demo/Biology, ", "/health"),
         ("serve_review('candidates.jsonl', port=0)", "candidates.jsonl, 1 candidate · Ctrl-C stops", "/"),
-        ("board(['results'], 'site', serve=True, port=0)", " · Ctrl-C stops", "/index.html"),
     ],
 )
 def test_a_function_serves_until_it_is_stopped(call: str, says: str, page: str, tmp_path: Path) -> None:
     (tmp_path / "candidates.jsonl").write_text(json.dumps(CANDIDATE) + "\n")
-    if "board" in call:
-        r2med.run("bm25", "demo/Biology", out=tmp_path / "results")
     code = f"import r2med; r2med.{call}; print('ended')"
     with started(["-c", code], cwd=tmp_path, R2MED_HOME=tmp_path / "home") as process:
         server = Served(process, first_line(process))

@@ -27,7 +27,7 @@ from support.processes import PATIENCE, Ended, environment, wait_for
 
 PROGRAMS = ("r2med", "curl", "export", "cp")
 """What the reader can type. All other programs of the docs are only shown."""
-PORTS = {"serve": 8000, "review": 8070, "board": 8080}
+PORTS = {"serve": 8000, "review": 8070}
 """Where the servers of r2med are found if no port is given."""
 ENDS_BY_ITSELF = {"export", "import", "show"}
 """With these `r2med review` shows no page."""
@@ -186,7 +186,7 @@ class Reader:
 
 
 def _serves(words: list[str]) -> bool:
-    return words[0] == "serve" or "--serve" in words or (words[0] == "review" and not ENDS_BY_ITSELF & {*words})
+    return words[0] == "serve" or (words[0] == "review" and not ENDS_BY_ITSELF & {*words})
 
 
 def _review(client: httpx.Client) -> None:

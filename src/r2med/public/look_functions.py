@@ -91,9 +91,6 @@ def board(
     ] = None,
     texts: Annotated[bool, Flag("Leave out all texts of documents, queries and LLMs.")] = True,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
-    serve: Annotated[bool, Flag("Serve the board on this machine and refresh it when records change.")] = False,
-    port: Annotated[int, Flag("Port of --serve. 0 picks a free one.", low=0, high=65535)] = 8080,
-    ready: Callable[[str], None] | None = None,
 ) -> Path:
     """Make a site from records: leaderboard, system pages and explorer. It opens from disk without a network.
 
@@ -103,19 +100,12 @@ def board(
     the leaderboard can also show scores with the labels of these files, and estimates if people labelled a random part.
     Answer records among the sources are shown on a page of their own, and under the rankings. Those of entries have no
     texts, and are shown on the page only.
-
-    With `serve`, the board is served on this machine until Ctrl-C, and made again when a record changes. `ready` gets
-    one line with the address when the server accepts connections. By default, the line is printed.
     """
     from r2med.foundation.core.one_or_many import several
     from r2med.publication.site.site import make_board
-    from r2med.server.serving import serve_board
 
-    of_board = (several(sources), out, several(data), entries, max_failures, texts)
-    if not serve:
-        return make_board(*of_board, several(overlays), verdicts)
-    serve_board(*of_board, port, ready, several(overlays), verdicts)
-    return Path(out) / "index.html"
+    labels = several(overlays)
+    return make_board(several(sources), out, several(data), entries, max_failures, texts, labels, verdicts)
 
 
 def search(

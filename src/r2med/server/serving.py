@@ -1,4 +1,4 @@
-"""The functions that serve until Ctrl-C: systems that search, the review page, and a board that follows records.
+"""The functions that serve until Ctrl-C: systems that search, and the review page.
 
 FastAPI and uvicorn are imported when a function is called, so that other commands start without them.
 """
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
 from r2med.data.given_data import load
-from r2med.evaluation.records.collection import MAX_FAILURES, given_records
 from r2med.foundation.core.errors import UserError, check_installed, unknown
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.engine.reporting import announcing, steps_ended
@@ -25,7 +24,6 @@ from r2med.foundation.text.terminal_text import printable
 if TYPE_CHECKING:
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
-    from r2med.data.overlays import Overlay
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
     from r2med.server.served_corpus import ServedCorpus
@@ -245,42 +243,3 @@ def _serve_desks(
     app = create_review_app(desks, path.resolve().name, guideline)
     line = f"{listener.url}/ · {what} · Ctrl-C stops"
     GuardedServer(app, Limits(), partial(ready, line)).serve_at(listener)
-
-
-def serve_board(
-    sources: str | Path | Sequence[str | Path] = (),
-    out: str | Path = "board",
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
-    entries: Path | str | None = None,
-    max_failures: float = MAX_FAILURES,
-    texts: bool = True,
-    port: int = 8080,
-    ready: Callable[[str], None] | None = None,
-    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
-    verdicts: Path | str | None = None,
-) -> None:
-    """Make a board, serve it on this machine until Ctrl-C, and make it again when a record changes.
-
-    The first six arguments, `overlays` and `verdicts` are those of `make_board`. Port 0
-    picks a free port. `ready` gets one line with the address when the server accepts connections.
-    """
-    from r2med.data.overlays import Overlay
-    from r2med.publication.site.live_preview import LiveBoard
-    from r2med.publication.site.site import make_board
-    from r2med.server.http_server import GuardedServer, bind
-    from r2med.server.limits import Limits
-    from r2med.server.preview_app import create_preview_app, serve_preview
-
-    read, labels = given_records(sources), several(overlays)
-    watched = [
-        *map(Path, read or ([] if entries else ["results"])),
-        *([Path(entries)] if entries else []),
-        *(Path(each) for each in labels if not isinstance(each, Overlay)),
-        *([Path(verdicts)] if verdicts else []),
-    ]
-    listener = bind(LOOPBACK, port, None)
-    make = partial(make_board, read, out, data, entries, max_failures, texts, labels, verdicts)
-    preview = LiveBoard(make, Path(out), watched)
-    line = f"{listener.url}/ · Ctrl-C stops"
-    server = GuardedServer(create_preview_app(preview), Limits(), partial(ready or print_line, line))
-    serve_preview(preview, listener, server)

@@ -117,7 +117,6 @@ test("a family is its points from the cheapest on, and one point is none", () =>
 
 const view = {
   measure: "nDCG@10",
-  latex: { "%": "\\%", _: "\\_" },
   columns: [
     { title: "Average", kind: "score" },
     { title: "Bio_1", kind: "score" },
@@ -145,13 +144,6 @@ test("a CSV cell is quoted where it must be, and never runs as a formula", () =>
   ]);
 });
 
-test("a LaTeX table escapes names and prints the best of each column in bold", () => {
-  const lines = files.latex(view).split("\n");
-  assert.ok(lines.includes("System & Average & Bio\\_1 \\\\"));
-  assert.ok(lines.includes("a,b & \\textbf{50.00} & 25.00 \\\\"));
-  assert.ok(lines.includes("=1+1 50\\% &  & \\textbf{30.00} \\\\"));
-});
-
 test("a Markdown table escapes what would end a cell", () => {
   assert.ok(files.markdown(view).includes("| x\\|y |"));
 });
@@ -164,7 +156,6 @@ test("both ends of a range are exported", () => {
     '1,1,"a,b",run here,retriever,,50.00,75.00,25.00',
     ",,'=1+1 50%,x|y,agent,q,,,30.00",
   ]);
-  assert.ok(files.latex(ranges).includes("a,b & \\textbf{50.00--75.00} & 25.00 "));
   assert.ok(files.markdown(ranges).includes("| --- | ---: | ---: | ---: |\n"));
   const values = JSON.parse(files.json(ranges)).rows.map((row) => row.values.map((each) => each.upper_end));
   assert.deepEqual(values, [
@@ -215,11 +206,8 @@ test("a column of another kind is one entry: its values are found, written, sort
     [false, true, true],
   );
   assert.equal(rows.sorted(made, columns, "s", true)[0].name, "quick");
-  const exported = { measure: "nDCG@10", latex: { _: "\\_" }, columns, rows: made };
+  const exported = { measure: "nDCG@10", columns, rows: made };
   assert.ok(files.csv(exported).includes("quick,run here,retriever,,25.00,0.0204,\r\n"));
-  assert.ok(files.latex(exported).includes("slow & \\textbf{50.00} & 2 & x\\_1 "));
-  assert.ok(files.latex(exported).includes("quick & 25.00 & \\textbf{0.0204} &  "));
-  assert.ok(files.latex(exported).includes("{lrrl}"));
   assert.ok(files.markdown(exported).includes("| ---: | ---: | --- |\n"));
 });
 

@@ -100,7 +100,6 @@ interface Site {
   explored_measures: string[]; // that the explorer offers
   system_kinds: string[]; // in the order of the marks in charts
   aspect_measures: string[]; // the columns of systems' `aspects`
-  latex: Record<string, string>;
   datasets: DatasetFacts[];
   sets: DatasetSet[];
   systems: SystemRow[];
@@ -515,7 +514,7 @@ type ColumnKind = "score" | "difference" | "share" | "harm" | "seconds" | "dolla
 
 interface KindOfColumn {
   text: (value: any) => string; // on the page
-  file: (value: any) => string; // in CSV, Markdown and LaTeX
+  file: (value: any) => string; // in CSV and Markdown
   tick: (value: any) => string; // at an axis
   best?: (...values: number[]) => number; // printed in bold
   isText?: boolean; // aligned to the left
@@ -612,7 +611,6 @@ interface ExportedView {
   labels: string;
   columns: Column[];
   rows: Row[];
-  latex: Record<string, string>;
 }
 
 /* A part of a text. */

@@ -26,7 +26,6 @@ from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.text.plurals import counted
 from r2med.publication.leaderboard.board_entries import NOT_SEEN
 from r2med.publication.leaderboard.expectations import expectation_of
@@ -73,7 +72,6 @@ def site_value(
         "explored_measures": list(EXPLORED_MEASURES),
         "system_kinds": list(SYSTEM_KINDS),
         "aspect_measures": list(map(str, ASPECT_COLUMNS)),
-        "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [_set(each, names) for each in sets],
         "systems": list(_systems(collection, names, sets, estimates)),
