@@ -59,7 +59,7 @@ SENTENCES = {"finding", "sentence", "data", "why", "reason of the LLM", "SHA-256
 NUMBERS = re.compile(r"([-–\d.,%/() e∞]|\b(?:to|of|nan|inf|True|False)\b)*")
 """A cell of numbers, such as "1,024", "25%" or "-0.34 to 0.37"."""
 MODELS = ("minilm", "bge", "colbert", "splade", "medcpt", "monobert", "cosine")
-"""Words in systems and measures whose numbers come from a model. They may differ by `MODEL_TOLERANCE`."""
+"""Words in systems, conditions and measures whose numbers come from a model. They may differ by `MODEL_TOLERANCE`."""
 MODEL_TOLERANCE = 1e-5
 """Other batches of texts change the last digits of a vector."""
 
@@ -275,7 +275,8 @@ def compare(before: Mapping[Key, Value], now: Mapping[Key, Value]) -> Comparison
 
 def are_equal(key: Key, first: Value, second: Value) -> bool:
     """Return True if two values are equal; numbers of a model, within its tolerance. NaN is equal to NaN."""
-    tolerance = MODEL_TOLERANCE if any(word in f"{key.system} {key.measure}" for word in MODELS) else 0.0
+    name = f"{key.system} {key.condition} {key.measure}"
+    tolerance = MODEL_TOLERANCE if any(word in name for word in MODELS) else 0.0
     if isinstance(first, tuple) and isinstance(second, tuple):
         return _are_equal_rankings(first, second, tolerance)
     if isinstance(first, float | int) and isinstance(second, float | int):
