@@ -90,9 +90,9 @@ def _read_run(record: Mapping[str, Any], file: Path) -> Iterator[Pair]:
         yield from ((key._replace(query=query, measure=name), value) for name, value in measures.items())
     for stage in record["stages"]:
         named = key._replace(kind="stage", query=f"{stage['stage']} {stage['name']}")
-        yield from tree(stage["cost"], named, "cost")
-        yield from tree({name: stage[name] for name in ("failures", "asked", "failure_kinds", "repairs")}, named)
-        for query, ranks in stage["gold"].items():
+        for name in ("cost", "failures", "asked", "failure_kinds", "repairs"):
+            yield from tree(stage[name], named, name) if name in stage else ()
+        for query, ranks in stage.get("gold", {}).items():
             yield named._replace(measure=f"ranks of relevant documents, query {query}"), json.dumps(ranks)
     with gzip.open(file.with_name(record["run"]["file"]), "rt", encoding="utf-8") as lines:
         rankings: dict[str, list[tuple[str, float]]] = {}
@@ -108,10 +108,10 @@ def _read_answers(record: Mapping[str, Any]) -> Iterator[Pair]:
         named = key._replace(condition=f"{condition}, {record['form']}")
         for query, scores in {"mean": measures, **record["per_query"][condition]}.items():
             yield from tree(scores, named._replace(query=query))
-        yield from tree(record["statuses"][condition], named, "statuses")
-        yield from tree(record["reader_costs"][condition], named, "reader's cost")
-    yield from tree(record["retrieval"], key._replace(condition=record["form"]), "retrieval")
-    yield from tree(record["judge"] or {}, key._replace(condition=record["form"]), "judge")
+        for name in ("statuses", "reader_costs"):
+            yield from tree(record.get(name, {}).get(condition, {}), named, name)
+    for name in ("retrieval", "judge"):
+        yield from tree(record.get(name) or {}, key._replace(condition=record["form"]), name)
 
 
 def _dataset_name(record: Mapping[str, Any]) -> str:
