@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from unittest.mock import patch
 
@@ -27,7 +27,6 @@ from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
 from r2med.assessment.answers import search_tables
 from r2med.assessment.review import prediction_powered
-from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import coefficients
 from r2med.evaluation.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals
@@ -364,62 +363,6 @@ def accepted_coverage(case: tuple[float, int, float], seen: int) -> Found:
     return (float(np.mean(np.array(held)[given])) if any(given) else np.nan), float(np.mean(given))
 
 
-# Rates of a judge, and label recall, from a sample with equal numbers of each label.
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Candidates by the judge's label (positive, discarded, negative), and the shares that people would accept."""
-
-    sizes: tuple[int, int, int]
-    accepted: tuple[float, float, float]
-
-    @property
-    def relevant(self) -> list[int]:
-        return [round(size * share) for size, share in zip(self.sizes, self.accepted, strict=True)]
-
-    def truths(self) -> tuple[float, float, float, float]:
-        """Return sensitivity, specificity, precision, and the number of relevant candidates that are not positive."""
-        positive, *others = self.relevant
-        wrong = self.sizes[0] - positive
-        right = sum(self.sizes[1:]) - sum(others)
-        return positive / (positive + sum(others)), right / (right + wrong), positive / self.sizes[0], sum(others)
-
-
-POOLS = [
-    Pool(sizes, shares)
-    for sizes in ((200, 150, 650), (60, 40, 900), (300, 300, 300), (100, 100, 9800))
-    for shares in product((0.7, 0.9, 0.98), (0.1, 0.5), (0.0, 0.01, 0.1))
-]
-RATE_SAMPLES = 300
-RATES = ("sensitivity of a judge", "specificity of a judge", "precision of a judge", "label recall")
-
-
-@cache
-def rate_coverages(pool: Pool, reviewed: int, undecided: float = 0.0) -> list[Found]:
-    """Return the coverage of each of `RATES` for samples of this many candidates, some of them undecided."""
-    random = np.random.default_rng([reviewed, *pool.sizes, *pool.relevant])
-    *shares, missed = pool.truths()
-    held: list[list[float]] = [[] for _ in RATES]
-    for _ in range(RATE_SAMPLES):
-        strata = []
-        for number, (size, relevant) in enumerate(zip(pool.sizes, pool.relevant, strict=True)):
-            drawn = len(range(number, reviewed, 3))
-            accepted = int(random.hypergeometric(relevant, size - relevant, drawn))
-            yes, no = (int(random.binomial(count, undecided)) for count in (accepted, drawn - accepted))
-            strata.append(ReviewedStratum(size, accepted - yes, drawn - accepted - no, yes + no))
-        positive, *other = strata
-        found = rates([positive], other)
-        corrected = sum(each.accepted for each in other)
-        recall = (pool.relevant[0] + corrected) / (pool.relevant[0] + missed)
-        shown = found.sensitivity, found.specificity, found.precision, recall_after_review([positive], other)
-        for row, each, truth in zip(held, shown, [*shares, recall], strict=True):
-            low, high = each.bounds if each and each.low is not None else (np.nan, np.nan)
-            row.append(np.nan if np.isnan(low) else float(low - 1e-9 <= truth <= high + 1e-9))
-    given = [float(np.mean(~np.isnan(each))) for each in held]
-    return [(float(np.nanmean(each)) if share else np.nan, share) for each, share in zip(held, given, strict=True)]
-
-
 # Scores by a judge's labels, corrected by people's labels for some queries, and the difference of two systems.
 
 CORRECTED_SAMPLES = 400
@@ -619,13 +562,6 @@ def review_lines(over: Over) -> Iterator[Line]:
             yield "accepted labels", size, over(accepted_coverage, [(*e, 0.0) for e in shares], size), size >= 10
     for size in NEW_SIZES:
         yield "accepted labels, 1 in 10 open", size, over(accepted_coverage, [(*e, 0.1) for e in shares], size), True
-    for undecided, reviewed, (number, name) in product((0.0, 0.1), NEW_SIZES, enumerate(RATES)):
-        shown = f"{name}, 1 in 10 open" if undecided else name
-
-        def found(number: int = number, reviewed: int = reviewed, undecided: float = undecided) -> list[Found]:
-            return [rate_coverages(pool, reviewed, undecided)[number] for pool in POOLS]
-
-        yield shown, reviewed, found, True
     for is_difference, reviewed in product((False, True), (20, 50, 100)):
         name = "difference" if is_difference else "score"
         yield (

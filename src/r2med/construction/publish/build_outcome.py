@@ -10,16 +10,14 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from r2med.assessment.panels.panel import JudgeTest
 from r2med.assessment.review.annotators import Annotator
-from r2med.assessment.review.prediction_powered import Share, bounded_share
 from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
 from r2med.assessment.review.reviews import Review, by_candidate, decision, is_unsettled
 from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
+from r2med.construction.judge_quality import AcceptedShare, Confusion
 from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.labels import Label, LabelName, labels, overrating
 from r2med.construction.pipeline import BuildFolder, Done
@@ -29,8 +27,6 @@ from r2med.foundation.text.language_guess import guess_language
 from r2med.foundation.text.search_languages import ENGLISH, search_languages
 from r2med.models.llm.llm_cards import LLMS, LLMCard, families
 
-HIGHEST_SUM = 10
-"""The highest sum of a judge's two scores."""
 LANGUAGE_SAMPLE = 200
 """Number of documents that are read to guess their language."""
 
@@ -223,7 +219,7 @@ class BuildOutcome:
         """Number of reviewed candidates on which people did not come to a decision."""
         return sum(map(is_unsettled, self._reviewed.values()))
 
-    def confusion(self) -> Counter[tuple[LabelName, Verdict]]:
+    def confusion(self) -> Confusion:
         """Count candidates by the label of the judges and the decision of people."""
         return Counter(
             (label.judged, self.decisions[label.question, label.chunk])
@@ -231,15 +227,11 @@ class BuildOutcome:
             if label.judged and (label.question, label.chunk) in self.decisions
         )
 
-    def accepted(self, judged: LabelName) -> Share | None:
-        """Return the share of candidates with this label by the judges that people would accept."""
-        rows = [label for label in self.labels if label.judged == judged]
-        pairs = [(label.question, label.chunk) for label in rows]
-        seen = np.array([number for number, pair in enumerate(pairs) if pair in self._reviewed], dtype=np.intp)
-        said = {"accept": 1.0, "reject": 0.0}
-        accepted = np.array([said.get(self.decisions.get(pairs[number], ""), np.nan) for number in seen])
-        scores = [((label.relevance or 0) + (label.support or 0)) / HIGHEST_SUM for label in rows]
-        return bounded_share(np.array(scores), seen, accepted) if len(seen) else None
+    def accepted(self, judged: LabelName) -> AcceptedShare:
+        """Return what people decided about candidates with this label by the judges."""
+        counts = self.confusion()
+        items = sum(label.judged == judged for label in self.labels)
+        return AcceptedShare(items, *(counts[judged, verdict] for verdict in ("accept", "reject", "unsure")))
 
 
 def _corrected(
@@ -257,10 +249,9 @@ def _corrected(
 
 
 def _asked(done: Done) -> Iterator[LLMUse]:
-    """Yield the LLMs of a step: its own and the one that translates back, or those of its judges or attempts."""
+    """Yield the LLMs of a step: its own, or those of its judges or attempts."""
     described: Mapping[str, Any] = done.described
-    own = [described, described.get("back_translator")]
-    for each in described.get("judges") or described.get("attempts") or own:
+    for each in described.get("judges") or described.get("attempts") or [described]:
         if isinstance(each, Mapping) and isinstance(each.get("llm"), Mapping):
             llm, prompt = each["llm"], str(done.facts.get("prompt", ""))
             scripted = llm.get("backend") == "scripted"

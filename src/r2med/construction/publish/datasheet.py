@@ -18,7 +18,7 @@ from r2med.construction.diagnosis_groups import GROUPS_FACT
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.label_trust import LABEL_NAMES, trust_facts, trust_sections
 from r2med.construction.publish.reviewers import reviewers
-from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
+from r2med.construction.steps.pool_contributions import Contribution, contributions
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
 from r2med.data.publishing.croissant import NOT_STATED
@@ -206,7 +206,7 @@ def _sources(made: BuildOutcome) -> Table:
 
 
 def _pool(made: BuildOutcome) -> Iterator[Content]:
-    """Yield which systems proposed the candidates and the relevant ones, and an estimate of what the pool misses."""
+    """Yield which systems proposed the candidates and the relevant ones."""
     positive = {(query, chunk) for query, chunks in made.positives.items() for chunk in chunks}
     kept = [each for each in made.candidates() if (each.question, each.chunk) in positive]
     rows = []
@@ -217,13 +217,6 @@ def _pool(made: BuildOutcome) -> Iterator[Content]:
             rows.append((name, kind.removesuffix("s"), each.proposed, each.alone, found.proposed, found.alone))
     heads = ("proposed by", "of", "candidates", "only here", "positives", "only here")
     yield Table.of(heads, rows, "Candidates by member and view, and those that only one of them proposed")
-    coverage = Coverage.of(kept)
-    if coverage.leave_one_out is not None and coverage.at_least is not None:
-        yield (
-            f"About {coverage.leave_one_out:,.0f} relevant documents were not proposed by any member, estimated from "
-            f"what each member found and the others missed. Chao’s lower bound is {coverage.at_least:,.0f}. Similar "
-            "members miss the same documents, so there may be more."
-        )
 
 
 # Labels.
