@@ -21,7 +21,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from r2med.analysis import estimates
 from r2med.analysis.rank_correlation import kendall_tau, tau_interval
 from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
@@ -320,26 +319,6 @@ def ac1_coverage(case: tuple[int, tuple[int, ...], float], units: int) -> Found:
     return covered(truth, ends[:, 0], ends[:, 1])
 
 
-# Spearman's correlation over queries: of normal values, and of counts with ties.
-
-
-def spearman_coverage(case: tuple[float, bool], size: int) -> Found:
-    correlation, tied = case
-    random = np.random.default_rng(size)
-
-    def pair(count: int) -> Floats:
-        values = random.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], count).T
-        return np.round(2 * values) if tied else values
-
-    from scipy.stats import spearmanr
-
-    truth = float(spearmanr(*pair(200_000)).statistic)
-    found = [estimates.correlation_interval(*pair(size)) for _ in range(FEW_SAMPLES)]
-    ends = [(np.nan, np.nan) if each is None or each.low is None else (each.low, each.high) for each in found]
-    low, high = np.array(ends, dtype=np.float64).T
-    return covered(truth, low, high)
-
-
 # The share of judges' labels that people accept.
 
 
@@ -519,10 +498,6 @@ def lines() -> Iterator[tuple[str, int, Callable[[], list[Found]], bool]]:
         cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
         yield "the same by Welch's t-test", queries, over(group_coverage, cases, queries, True), False
     yield from agreement_lines(over)
-    with patch.object(estimates, "MIN_CORRELATED_QUERIES", 4):
-        grid = list(product((0.0, 0.4, 0.8), (False, True)))
-        for size in SIZES:
-            yield "Spearman's ρ over queries", size, over(spearman_coverage, grid, size), size >= 10
     yield from review_lines(over)
     for systems, queries in product((5, 10), (50, 100)):
         gaps = [(systems, gap) for gap in (0.5, 1.0, 2.0, 4.0)]

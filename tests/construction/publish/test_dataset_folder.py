@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from r2med.analysis import run_analyses
 from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.reviews import Review
 from r2med.construction.publish.build_outcome import origin
@@ -94,27 +93,6 @@ def test_the_datasheet_shows_the_overlap_beside_known_datasets(folder):
         assert "below 0.3" in table[0]
         assert [row.split(" | ")[0] for row in table[2:4]] == ["| small", "| SciFact"]
     assert "overlap-by-" not in (folder / "datasheet.html").read_text("utf-8")  # no links to files of a report
-
-
-def test_the_datasheet_has_what_an_analysis_of_this_very_dataset_found(tmp_path, store, caplog):
-    made = small_build(tmp_path / "build")
-    runtime = Runtime(store=store)
-    folder = write_output(made, runtime)
-    evaluate("bm25", folder, tmp_path / "results", store=store)
-    report = made.out / "analysis"
-    done = run_analyses("slices", data=[str(folder)], results=tmp_path / "results", setup=runtime, out=report)
-    written = write_output(made, runtime)
-    for name in ("README.md", "datasheet.html"):
-        assert done.sections[0].lead[:30] in (written / name).read_text("utf-8")
-    assert not caplog.messages
-
-    run_analyses("overlap", data=["demo/Biology"], setup=runtime, out=report)
-    assert "What systems show" not in (write_output(made, runtime) / "README.md").read_text("utf-8")
-    assert "is about other data" in caplog.messages[-1]
-
-    (report / "findings.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(UserError, match=r"findings\.csv is not a file of r2med analyse"):
-        write_output(made, runtime)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -34,5 +34,5 @@ class Item:
     @cached_property
     def token(self) -> str:
         """Identifier of the item that changes with its texts and reveals nothing."""
-        texts = self.sentences or tuple(sorted(self.texts.items()))
+        texts: Sequence[tuple[str, ...]] = self.sentences or sorted(self.texts.items())
         return digest([self.rubric, self.source, *self.id, *(text for pair in texts for text in pair)])[:24]

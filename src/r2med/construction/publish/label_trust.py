@@ -110,7 +110,7 @@ def _confusions(made: BuildOutcome) -> Table:
     """Return the counts of labels and decisions, of all judges together and of each if there are several."""
     judges = judge_confusions(made.streams.judgements(), made.decisions, made.plan.labels)
     confusions: dict[str, Confusion] = {"": made.confusion(), **(judges if len(judges) > 1 else {})}
-    rows = [
+    rows: list[tuple[str | int, ...]] = [
         (f"{judge}: {word}" if judge else word, *(confusion[word, verdict] for verdict in VERDICTS))
         for judge, confusion in confusions.items()
         for word in LABEL_NAMES
