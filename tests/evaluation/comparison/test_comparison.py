@@ -104,6 +104,17 @@ def test_named_systems_are_all_compared_on_the_datasets_that_they_share() -> Non
     assert compared.notices == ("PMC-Clinical is left out: strong was not run on it",)
 
 
+@pytest.mark.parametrize("keep_systems", [True, False])
+def test_datasets_that_one_system_lacks_are_one_notice(keep_systems: bool) -> None:
+    made = [record("a", name, [1, 0]) for name in ("x", "y", "z")]
+    made += [record("b", name, [0, 1]) for name in ("x", "y", "z")] + [record("c", "x", [1, 1])]
+    compared = comparison(collection(made), baseline="c", resamples=10, keep_systems=keep_systems)
+    assert compared.datasets == ["x"]
+    assert [notice for notice in compared.notices if "left out" in notice] == [
+        "y, z are left out: c was not run on them"
+    ]
+
+
 def test_the_baseline_is_in_the_group_that_is_compared() -> None:
     compared = comparison(collection(MADE[:-1]), baseline="strong", resamples=50)
     assert compared.datasets == ["Biology"]

@@ -82,9 +82,17 @@ def _left_out(
     for missing, without in lacking.items():
         verb, subject = ("is", "it was") if len(without) == 1 else ("are", "they were")
         yield f"{', '.join(without)} {verb} left out: {subject} not run on {', '.join(missing)}"
+    by_system: dict[str, list[str]] = {}
     for name in members:
         if name not in datasets:
             first = next(
                 each for each in collection.systems if each in systems and (each, name) not in collection.cells
             )
-            yield f"{name} is left out: {first} was not run on it"
+            by_system.setdefault(first, []).append(name)
+    yield from (datasets_left_out(names, first) for first, names in by_system.items())
+
+
+def datasets_left_out(names: Sequence[str], lacking: str) -> str:
+    """Return one notice for all datasets that are left out because of the same systems."""
+    verb, objects = ("is", "it") if len(names) == 1 else ("are", "them")
+    return f"{', '.join(names)} {verb} left out: {lacking} was not run on {objects}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from r2med.data.dataset_cards import groups
 from r2med.data.loading import name_of
+from r2med.evaluation.comparison.largest_group import datasets_left_out
 from r2med.evaluation.comparison.one_group import of_one_group
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.stored_records import RecordCollection
@@ -42,7 +43,8 @@ def shared_values(
     collection: RecordCollection, measure: str, data: Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
     """Return the queries and values of the datasets that all systems share, and a notice for each other dataset."""
-    queries, values, notices = {}, {}, []
+    queries, values = {}, {}
+    by_lacking: dict[str, list[str]] = {}
     wanted = wanted_datasets(data, collection.datasets)
     for dataset, (ids, rows) in collection.values(measure).items():
         if dataset not in wanted:
@@ -50,9 +52,10 @@ def shared_values(
         lacking = [system for system, row in zip(collection.systems, rows, strict=True) if np.isnan(row).any()]
         if lacking:
             others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            notices.append(f"{dataset} is left out: {lacking[0]}{others} was not run on it")
+            by_lacking.setdefault(f"{lacking[0]}{others}", []).append(dataset)
         else:
             queries[dataset], values[dataset] = ids, 100 * rows
+    notices = [datasets_left_out(names, lacking) for lacking, names in by_lacking.items()]
     if not values:
         number = "both" if len(collection.systems) == 2 else f"all {len(collection.systems)}"
         raise UserError(f"no dataset has records of {number} systems: {notices[0]}")
