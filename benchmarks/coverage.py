@@ -26,7 +26,6 @@ from r2med.analysis.rank_correlation import kendall_tau, tau_interval
 from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
 from r2med.assessment.answers import search_tables
-from r2med.assessment.review import prediction_powered
 from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import coefficients
@@ -341,29 +340,6 @@ def spearman_coverage(case: tuple[float, bool], size: int) -> Found:
     return covered(truth, low, high)
 
 
-# The share of judges' labels that people accept.
-
-
-def accepted_coverage(case: tuple[float, int, float], seen: int) -> Found:
-    """Return the coverage for a share, judges whose scores say something or not, and a share of undecided items.
-
-    Undecided items would be accepted or rejected like all others, if somebody settled them.
-    """
-    share_accepted, informative, undecided = case
-    random = np.random.default_rng([seen, informative, int(100 * undecided)])
-    held, given = [], []
-    for _ in range(FEW_SAMPLES):
-        accepted = (random.random(400) < share_accepted).astype(np.float64)
-        scores = np.clip(0.3 + 0.4 * accepted * informative + random.normal(0, 0.25, 400), 0, 1)
-        reviewed = random.choice(400, seen, replace=False)
-        said = np.where(random.random(seen) < undecided, np.nan, accepted[reviewed])
-        found = prediction_powered.bounded_share(scores, reviewed, said)
-        low, high = (found.low, found.high) if found else (None, None)
-        given.append(low is not None and high is not None)
-        held.append(low is not None and high is not None and low <= accepted.mean() <= high)
-    return (float(np.mean(np.array(held)[given])) if any(given) else np.nan), float(np.mean(given))
-
-
 # Rates of a judge, and label recall, from a sample with equal numbers of each label.
 
 
@@ -613,12 +589,6 @@ def agreement_lines(over: Over) -> Iterator[Line]:
 
 
 def review_lines(over: Over) -> Iterator[Line]:
-    shares = list(product((0.5, 0.7, 0.8, 0.9, 0.95), (0, 1)))
-    with patch.object(prediction_powered, "FEWEST_REVIEWS", 2):
-        for size in (2, *SIZES, 100):
-            yield "accepted labels", size, over(accepted_coverage, [(*e, 0.0) for e in shares], size), size >= 10
-    for size in NEW_SIZES:
-        yield "accepted labels, 1 in 10 open", size, over(accepted_coverage, [(*e, 0.1) for e in shares], size), True
     for undecided, reviewed, (number, name) in product((0.0, 0.1), NEW_SIZES, enumerate(RATES)):
         shown = f"{name}, 1 in 10 open" if undecided else name
 

@@ -5,7 +5,7 @@
 
 Documents have --tokens vectors of 128 numbers each, in half precision. The plain computation on a CPU is the float32
 product of the same stored vectors, conversion included. On a GPU it is a loop over resident vectors in half precision:
-product, best token of each document, sum, top k. Needs the extra `dense`.
+product, best token of each document, sum, top k. Needs the extra `models`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ first search is timed once, before anything else ran: it also takes the lengths 
 of the same corpus have. "One question" is compared with the bare product of one query.
 The bare product writes into an array that it is given; its fastest form (NumPy's or torch's own) is the machine's
 rate. On a GPU the limits are measured too: the product in half precision, pinned memory to the GPU, and the host's
-copy into pinned memory. Needs the extras `dense` and `benchmark`; a peer that is not installed is left out and named.
+copy into pinned memory. Needs the extra `models` and the group `benchmark`; a peer that is not installed is left out
+and named.
 """
 
 from __future__ import annotations

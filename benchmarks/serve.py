@@ -6,7 +6,7 @@
 The server is a process of its own, started by the command; clients keep their connections, ask one query of a dozen
 words at a time, top 3, and speak bare HTTP so that they cost little. Direct calls search the same queries in this
 process, one by one and, as the best that could be had, 64 together. All take turns and the best of each counts. Needs
-the extras `serve` and `dense`.
+the extra `models`.
 """
 
 from __future__ import annotations

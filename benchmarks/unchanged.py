@@ -1,205 +1,318 @@
 """Values that must not change: run one list of commands with an earlier commit and with this tree, and compare them.
 
-    python benchmarks/unchanged.py 24230716                    # the demo
-    python benchmarks/unchanged.py 24230716 --data SciFact     # and a dataset folder
+    python benchmarks/unchanged.py                 # against 6cc73424, the commit before version 5
+    python benchmarks/unchanged.py --kept DIR      # with the outputs of that commit that DIR holds
 
-Every number in the records of systems and answers, in the tables of `compare` and in the CSV files of `analyse` is
-compared without rounding. The LLM is a server of this script: its answer is a function of the prompt alone. A value
-that changed on purpose is listed in `ON_PURPOSE` with its reason. The script ends with 1 if any other value differs.
+What the earlier commit writes is kept in `build/unchanged`, so it runs once; its folder gets its name when it is
+complete. The LLM is a server of this script (`unchanged_llm.py`), the models are tiny. Values are read by
+`unchanged_values.py`. A value that differs is a fault unless `EXCEPTIONS` names it, one that is gone unless `GONE`
+does; then the script ends with 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import json
 import os
-import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+
+from unchanged_llm import NAME as LLM
+from unchanged_llm import serving
+from unchanged_values import Comparison, Key, Value, compare, read_values
 
 ROOT = Path(__file__).parents[1]
-LLM = "fixed/llm"
+EARLIER = "6cc73424ff91"
 
-SYSTEMS = [
-    "bm25",
-    "bm25(k1=1.2, b=0.75)",
-    "rm3 → bm25",
-    "minilm",
-    "bm25+minilm",
-    f"hyde({LLM}) → bm25",
-    f"query2doc({LLM}) → minilm",
-    f"bm25 → listwise({LLM})@10",
-    f"bm25 → pointwise({LLM})@5",
-    f"bm25 → groupwise({LLM})@10",
-]
+EXCEPTIONS: dict[Key, str] = {}
+"""What has another value on purpose -> the line of an issue that wants it. Empty fields of a key stand for all.
+
+A key names one measure, one system or one table: `Key("compare", measure="pairs low")`, `Key("table reliability-gap")`.
+"""
+GONE: dict[Key, str] = {}
+"""What is gone on purpose -> the line of an issue that removes it."""
+
+
+class Command(NamedTuple):
+    """A command of r2med. What it prints as JSON is kept under its name."""
+
+    name: str
+    words: str
+    now: str | None = None
+    """Its words in this tree, where they have changed; empty if the command is gone."""
+
+
+BASIC = "bm25 'rm3 → bm25' 'bm25(k1=1.2, b=0.75)'"
+COMPARED = f"{BASIC} 'hyde(author) → bm25'"
+ANALYSED = " ".join(f"--system {system}" for system in ("bm25", "'rm3 → bm25'", "'hyde(author) → bm25'"))
+ASKING = f"--llm {LLM} --base-url SERVER"
+DENSE = "--data demo/Biology --data demo/Medical-Sciences"
+
 COMMANDS = [
-    ["run", *SYSTEMS, "--data", "demo", "--base-url", "SERVER"],
-    ["answer", "bm25", "--reader", LLM, "--form", "choice", "--data", "demo", "--queries", "4", "--base-url", "SERVER"],
-    ["answer", "bm25", "--reader", LLM, "--form", "open", "--data", "demo", "--queries", "4", "--base-url", "SERVER"],
-    ["compare", "--format", "json"],
-    ["analyse", "overlap", "reliability", "measures", "slices", "rank-shift", "complementarity", "-o", "analysis"],
+    Command("run words", f"run {BASIC} 'hyde(author) → bm25' --data demo"),
+    Command(
+        "run other words",
+        "run 'bm25(scorer=lucene)' 'rocchio → bm25' 'fuse(bm25+bm25(k1=1.2), weights=1:3)' --data demo",
+    ),
+    Command("run dense", f"run minilm bm25+minilm '[hyde(author) → bm25]+[minilm]' {DENSE}"),
+    Command("run late and sparse", "run reason-moderncolbert splade-v3 medcpt --data demo/Medical-Sciences"),
+    Command(
+        "run cross-encoders",
+        "run 'bm25 → bge-reranker@20' 'bm25 → monobert@20' 'bm25 → maxsim(reason-moderncolbert)@20' "
+        "--data demo/Medical-Sciences",
+    ),
+    Command(
+        "run expansions",
+        f"run 'hyde({LLM}) → bm25' 'query2doc({LLM}) → minilm' 'lamer({LLM}) → bm25' 'queries({LLM}) → bm25' "
+        f"'thinkqe({LLM}) → bm25' --data demo/Biology --base-url SERVER",
+    ),
+    Command(
+        "run LLM rerankers",
+        f"run 'bm25 → listwise({LLM})@10' 'bm25 → pointwise({LLM})@5' 'bm25 → groupwise({LLM})@10' "
+        f"'bm25 → rankgpt({LLM})@20' 'bm25 → setwise({LLM})@5' --data demo/Biology --base-url SERVER",
+    ),
+    Command(
+        "run repeats", f"run 'bm25 → groupwise({LLM})@20' --repeats 3 --data demo/Medical-Sciences --base-url SERVER"
+    ),
+    Command(
+        "run agents",
+        f"run 'agent({LLM})' 'search-r1({LLM}) → bm25' 'search-o1({LLM}) → bm25' --data demo/Medical-Sciences "
+        "--base-url SERVER",
+    ),
+    Command("run large", f"run {BASIC} 'bm25(scorer=lucene)' 'rocchio → bm25' --data ./large"),
+    Command("run large, dense", "run medcpt bm25+medcpt --data ./large"),
+    Command("score", "score --qrels large/qrels.jsonl --run made-up.trec --per-query --format json"),
+    Command("judge", f"judge {BASIC} --data demo/Biology --data demo/PMC-Clinical {ASKING} -o labels/judged.jsonl"),
+    Command("nuggets", f"nuggets --data demo/Biology {ASKING} -o labels/nuggets.jsonl"),
+    Command(
+        "answer openly",
+        f"answer bm25 'rm3 → bm25' --reader {LLM} --judge {LLM} --form open --data demo/Medical-Sciences "
+        "--data demo/Biology --base-url SERVER",
+    ),
+    Command(
+        "answer by choice",
+        f"answer bm25 --reader {LLM} --form choice --data demo/MedQA-Diag --data demo/MedXpertQA-Exam "
+        "--base-url SERVER",
+    ),
+    Command(
+        "answer as agent",
+        f"answer 'agent({LLM})' --judge {LLM} --condition searched --form open --data demo/Medical-Sciences "
+        "--base-url SERVER",
+    ),
+    Command("compare", f"compare {COMPARED} --data demo --format json"),
+    Command(
+        "compare, with a baseline",
+        f"compare {COMPARED} --data demo --baseline bm25 --slice task --slice length --format json",
+    ),
+    Command("compare, recall", f"compare {COMPARED} --data demo --measure R@10 --format json"),
+    Command("compare, overlay", f"compare {BASIC} --overlay labels/judged.jsonl --data demo/Biology --format json"),
+    Command("compare, answers", "compare bm25 'rm3 → bm25' --answers --format json"),
+    Command("audit, demo", "audit demo/Biology --format json"),
+    Command("audit, large", "audit ./large --against ward/questions.csv --against large/query.jsonl --format json"),
+    Command("advise", "advise demo/Biology --model minilm --format json -o advice"),
+    Command(
+        "data training", "data training demo/Medical-Sciences -o training --format triplets --format listwise --folds 3"
+    ),
+    Command(
+        "data training, labels",
+        "data training demo/Biology -o training-labels --overlay labels/judged.jsonl --format negatives --folds 2",
+    ),
+    Command("build example", "build example exam -o plan"),
+    Command("build", "build run plan/plan.toml -o made/exam --format json"),
+    Command("build with judges", "build run judged-plan/plan.toml -o made/judged --base-url SERVER --format json"),
+    Command("data import", "data import ward/notes.csv ward/questions.csv -o made/imported --yes"),
+    *(
+        Command(f"analyse {name}", f"analyse {name} {ANALYSED} --data demo -o analysis-{name}")
+        for name in ("reliability", "measures", "slices", "rank-shift", "complementarity", "difficulty")
+    ),
+    Command("analyse overlap", f"analyse overlap --model minilm {DENSE} -o analysis-overlap"),
+    Command(
+        "analyse contamination",
+        f"analyse contamination --data demo/Biology --queries 5 {ASKING} -o analysis-contamination",
+    ),
+    Command("analyse answers", f"analyse answers --data demo/Biology --queries 4 {ASKING} -o analysis-answers"),
+    Command("analyse downstream", "analyse downstream --data demo/Biology -o analysis-downstream"),
+    Command("why", "why bm25 demo/Biology 0 --format json"),
+    Command("search", "search demo/Biology 'Why do some people sneeze in bright light?' --system minilm --format json"),
 ]
-ON_DATA = ["run", "bm25", "bm25(k1=1.2, b=0.75)", "rm3 → bm25", "rocchio → bm25"]
-
-ON_PURPOSE = {
-    r"^answers/.*(accuracy|undecided|right|verdict)": "open answers: without a judge accuracy is a range",
-    r"^answers/.*\bformat\b": "records of answers have format 2",
-    r"^analysis/(reliability|queries).*": "queries needed: the pair and the range are named, variants are left out",
-}
-"""Pattern of a value's path -> why it differs from commit 24230716."""
-
-NOT_VALUES = re.compile(
-    r"(seconds|latency|created|date|time|version|p50|p95|key|sha256|hash|checksum|memory|settings|format|bytes)", re.I
-)
-"""Parts of records that are no results."""
+SECONDS = 900
+"""A command that takes longer is stopped, and counts as refused."""
 
 
-class FixedLLM(BaseHTTPRequestHandler):
-    """Answers with an order, a number or a sentence, which follow from the prompt alone."""
+def run_all(source: Path, inputs: Path, folder: Path, is_earlier: bool) -> dict[str, str]:
+    """Run every command with the package in `source`, in a folder and a store of its own.
 
-    def do_POST(self) -> None:
-        """Answer one request of the chat protocol."""
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        text = answer_to("\n".join(str(message["content"]) for message in request["messages"]))
-        delta = {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": "stop"}]}
-        usage = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}}
-        whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
-        if request.get("stream"):
-            body = "".join(f"data: {json.dumps(part)}\n\n" for part in (delta, usage)) + "data: [DONE]\n\n"
-        else:
-            body = json.dumps(whole | {"usage": usage["usage"]})
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream" if request.get("stream") else "application/json")
-        self.send_header("Content-Length", str(len(body.encode())))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
-def answer_to(prompt: str) -> str:
-    """Return what the prompt asks for: a score, scores, an order of passages, a choice, or a passage of its words."""
-    seed = int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:8], "big")
-
-    def drawn(word: str) -> int:
-        return int.from_bytes(hashlib.sha256(f"{seed}{word}".encode()).digest()[:4], "big")
-
-    words = re.findall(r"[A-Za-z]{5,}", prompt)
-    start = seed % max(1, len(words) - 30)
-    passage = " ".join(words[start : start + 30])
-    count = re.search(r"(?:from 1 to|numbers of all) (\d+)", prompt)
-    numbers = sorted((str(number) for number in range(1, int(count[1]) + 1)), key=drawn) if count else []
-    if '{"score": 3.5}' in prompt:
-        return f'Answer: {passage}\n{{"score": {seed % 11}}}'
-    if '{"1": 3, "2": 8.5}' in prompt:
-        return f"Answer: {passage}\n{json.dumps({number: drawn(number) % 11 for number in numbers})}"
-    if numbers:
-        return f"Answer: {passage}\n" + " > ".join(f"[{number}]" for number in numbers)
-    if '{"choice": "A"}' in prompt:
-        return json.dumps({"choice": "ABCD"[seed % 4]})
-    return json.dumps({"answer": f"{passage} [1]."}) if '{"answer": "…"}' in prompt else passage
+    Return the names of the commands that were refused, and what they said.
+    """
+    shutil.copytree(inputs / "data", folder)
+    for name in ("printed", "prompts", "labels"):
+        (folder / name).mkdir()
+    variables = {
+        **{"PYTHONPATH": str(source), "R2MED_HOME": str(folder / "home"), "R2MED_MODELS": str(inputs / "models")},
+        **{"R2MED_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+    }
+    refused = {}
+    prompts: set[str] = set()
+    with serving(inputs / "demo", prompts) as address:
+        for command in COMMANDS:
+            words = command.words if is_earlier or command.now is None else command.now
+            if not words:
+                continue
+            prompts.clear()
+            began = time.monotonic()
+            fault = _run(command.name, shlex.split(words.replace("SERVER", address)), folder, variables)
+            print(f"{time.monotonic() - began:6.1f} s  r2med {words}", flush=True)
+            if fault:
+                print(f"REFUSED: {fault}", flush=True)
+                refused[command.name] = fault
+            elif prompts:
+                digest = hashlib.sha256(" ".join(sorted(prompts)).encode()).hexdigest()
+                counts = json.dumps({"number": len(prompts), "digest": digest})
+                (folder / "prompts" / f"{command.name}.json").write_text(counts, encoding="utf-8")
+    shutil.rmtree(folder / "home")
+    (folder / "refused.json").write_text(json.dumps(refused), encoding="utf-8")
+    return refused
 
 
-def run_all(source: Path, folder: Path, address: str, data: Path | None) -> Path:
-    """Run every command with the package in `source`, in a folder and a store of its own; return the folder."""
-    if folder.exists():
-        return folder
-    folder.mkdir(parents=True)
-    variables = {"PYTHONPATH": str(source), "R2MED_HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}
-    commands = [*COMMANDS, *([[*ON_DATA, "--data", str(data)]] if data else [])]
-    for number, words in enumerate(commands):
-        arguments = [address if word == "SERVER" else word for word in words]
-        print(f"{folder.name}: r2med {' '.join(arguments)}", flush=True)
+def _run(name: str, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> str:
+    """Run a command, and keep what it prints as JSON. Return why it was refused; empty if it was not."""
+    try:
         done = subprocess.run(
-            [sys.executable, "-m", "r2med", *arguments],
+            [sys.executable, "-m", "r2med", *words],
             cwd=folder,
-            env=os.environ | variables,
+            env={**os.environ, **variables},
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            timeout=SECONDS,
         )
-        if done.returncode:
-            sys.exit(f"r2med {' '.join(arguments)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-        (folder / f"output-{number}-{words[0]}.txt").write_text(done.stdout, encoding="utf-8")
-    return folder
+    except subprocess.TimeoutExpired:
+        return f"it took more than {SECONDS} s"
+    if "json" in words and done.stdout.strip():  # also with code 1: `audit` found something
+        (folder / "printed" / f"{name}.json").write_text(done.stdout, encoding="utf-8")
+        return ""
+    return (done.stderr.strip().splitlines() or ["no message"])[-1] if done.returncode else ""
 
 
-def values(folder: Path) -> dict[str, Any]:
-    """Return path of a value -> value, for everything that the commands wrote."""
-    found: dict[str, Any] = {}
-    for file in sorted(folder.joinpath("results").rglob("*.json")):
-        record = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(record, dict) or "system" not in record:
-            continue
-        kind = "answers" if "reader" in record else "systems"
-        reader = record.get("reader") if isinstance(record.get("reader"), str) else ""
-        dataset = record["dataset"]["name"].removeprefix("own/")  # as version 1.0 called a folder with a known name
-        name = f"{kind}/{record['system']}/{reader}/{record.get('settings', {}).get('form', '')}/{dataset}"
-        found |= dict(numbers(record, name))
-    for file in sorted(folder.joinpath("analysis").rglob("*.csv")):
-        with file.open(encoding="utf-8", newline="") as lines:
-            head, *rows = csv.reader(lines)
-        for cells in rows:
-            of_row = {
-                f"analysis/{file.stem}/{cells[0]}/{column}": cell for column, cell in zip(head, cells, strict=True)
-            }
-            found |= {path: cell for path, cell in of_row.items() if re.fullmatch(r"-?[\d.]+(e-?\d+)?", cell)}
-    for file in folder.glob("output-*-compare.txt"):
-        found |= dict(numbers(json.loads(file.read_text(encoding="utf-8")), "compare"))
-    return found
+def earlier_outputs(commit: str, kept: Path) -> Path:
+    """Return the folder with the inputs and the outputs of a commit; they are made once."""
+
+    def make(folder: Path) -> None:
+        tree = folder / "tree"
+        tree.mkdir()
+        archive = subprocess.run(["git", "archive", commit, "src", "tests"], cwd=ROOT, check=True, capture_output=True)
+        subprocess.run(["tar", "-x", "-C", str(tree)], input=archive.stdout, check=True)
+        maker = Path(__file__).with_name("unchanged_inputs.py")
+        subprocess.run([sys.executable, maker, tree, folder / "inputs"], check=True, capture_output=True)
+        if refused := run_all(tree / "src", folder / "inputs", folder / "outputs", is_earlier=True):
+            sys.exit(f"commit {commit} refuses commands of the list: {refused}")
+        shutil.rmtree(tree)
+
+    place = kept / f"{commit[:12]}-{_digest(commit)}"
+    print(f"commit {commit[:12]}, made once; its outputs stay in {place}", flush=True)
+    return made_once(place, make)
 
 
-def numbers(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield every number and truth value of a tree with its path."""
-    if isinstance(value, dict):
-        for name, part in value.items():
-            if not NOT_VALUES.search(str(name)):
-                yield from numbers(part, f"{path}/{name}")
-    elif isinstance(value, list):
-        for position, part in enumerate(value):
-            yield from numbers(part, f"{path}/{position}")
-    elif isinstance(value, int | float):
-        yield path, value
+def made_once(place: Path, make: Callable[[Path], None]) -> Path:
+    """Return a folder; `make` fills it if it does not exist.
+
+    It is filled under another name and renamed at the end, so what a killed run leaves is never taken for whole. If two
+    processes make it at once, the first one's stays.
+    """
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix="unfinished-") as name:
+            aside = Path(name, "folder")
+            aside.mkdir()
+            make(aside)
+            if not place.exists():
+                aside.rename(place)
+    return place
+
+
+def _digest(commit: str) -> str:
+    """Return a digest of everything that the outputs of a commit depend on."""
+    files = [Path(__file__).with_name(f"unchanged_{part}.py").read_text(encoding="utf-8") for part in ("llm", "inputs")]
+    versions = [sys.version, *(version(package) for package in ("numpy", "scipy", "torch", "transformers"))]
+    commands = [(command.name, command.words) for command in COMMANDS]
+    return hashlib.sha256(repr((commit, commands, files, versions)).encode()).hexdigest()[:10]
+
+
+def report(
+    before: Mapping[Key, Value], now: Mapping[Key, Value], compared: Comparison, refused: Mapping[str, str], lines: int
+) -> int:
+    """Print counts of each kind, what differs and what is gone. Return the number of faults."""
+    kinds = Counter(key.kind for key in (*before, *compared.new))
+    counts = {
+        name: Counter(key.kind for key in getattr(compared, name)) for name in ("equal", "differs", "gone", "new")
+    }
+    width = max(map(len, kinds))
+    print(f"\n{'kind':{width}} " + "".join(f"{name:>9}" for name in ("values", *counts)))
+    for kind in sorted(kinds):
+        total = sum(counts[name][kind] for name in ("equal", "differs", "gone"))
+        print(f"{kind:{width}} {total:9,}" + "".join(f"{counts[name][kind]:9,}" for name in counts))
+    print(f"{'all':{width}} {len(before):9,}" + "".join(f"{each.total():9,}" for each in counts.values()))
+    for name, said in refused.items():
+        print(f"REFUSED {name}: {said}")
+    faults = 0
+    for title, keys, reasons in (("DIFFERS", compared.differs, EXCEPTIONS), ("GONE", compared.gone, GONE)):
+        named = Counter(reason for key in keys if (reason := _reason(key, reasons)))
+        for reason, count in named.items():
+            print(f"{count:,} {title.lower()} on purpose: {reason}")
+        faulty = [key for key in keys if not _reason(key, reasons)]
+        faults += len(faulty)
+        for key in faulty[:lines]:
+            print(f"{title} {key}: {_short(before[key])}" + (f" → {_short(now[key])}" if key in now else ""))
+        if len(faulty) > lines:
+            print(f"{title} and {len(faulty) - lines:,} more")
+    return faults
+
+
+def _reason(key: Key, reasons: Mapping[Key, str]) -> str:
+    fitting = (why for named, why in reasons.items() if all(not n or n == k for n, k in zip(named, key, strict=True)))
+    return next(fitting, "")
+
+
+def _short(value: Value) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def main() -> None:
-    """Run both, compare, and print what differs."""
+    """Run what must be run, compare, and print what differs and what is gone."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("commit")
-    parser.add_argument("--data", type=Path, help="a dataset folder besides the demo")
-    parser.add_argument("--keep", type=Path, help="a folder for the results; those that it holds are not made again")
+    parser.add_argument("commit", nargs="?", default=EARLIER)
+    parser.add_argument("--kept", type=Path, default=ROOT / "build/unchanged", help="folder of the earlier outputs")
+    parser.add_argument(
+        "--compare-only", action="store_true", help="compare the outputs of the last run, and run nothing"
+    )
+    parser.add_argument("--lines", type=int, default=40, help="number of values that differ or are gone to show")
     options = parser.parse_args()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), FixedLLM)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address, data = f"http://127.0.0.1:{server.server_port}/v1", options.data and options.data.resolve()
-    with tempfile.TemporaryDirectory() as folder:
-        place = options.keep.resolve() if options.keep else Path(folder)
-        earlier = Path(folder, "earlier")
-        subprocess.run(["git", "worktree", "add", "--detach", "--quiet", earlier, options.commit], cwd=ROOT, check=True)
-        try:
-            before = values(run_all(earlier / "src", place / "before", address, data))
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", earlier], cwd=ROOT, check=True)
-        now = values(run_all(ROOT / "src", place / "now", address, data))
-    different = [path for path in before if before[path] != now.get(path)]
-    reasons = {path: next((why for rule, why in ON_PURPOSE.items() if re.search(rule, path)), "") for path in different}
-    equal, new = len(before) - len(different), len(now.keys() - before.keys())
-    print(f"{len(before):,} values at {options.commit}: {equal:,} are equal now; {new:,} values are new")
-    for why, count in Counter(filter(None, reasons.values())).items():
-        print(f"{count:,} differ on purpose: {why}")
-    others = sorted(path for path, why in reasons.items() if not why)
-    for path in others[:40]:
-        print(f"DIFFERS {path}: {before.get(path, 'absent')} → {now.get(path, 'absent')}")
-    sys.exit(f"{len(others):,} values differ without a reason" if others else 0)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # removes what is unfinished; after SIGKILL it stays
+    commit = subprocess.run(
+        ["git", "rev-parse", options.commit], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    earlier = earlier_outputs(commit, options.kept.resolve())
+    outputs = ROOT / "build/unchanged-now"
+    if not options.compare_only:
+        shutil.rmtree(outputs, ignore_errors=True)
+        print(f"this tree; its outputs stay in {outputs}", flush=True)
+        run_all(ROOT / "src", earlier / "inputs", outputs, is_earlier=False)
+    refused = json.loads((outputs / "refused.json").read_text(encoding="utf-8"))
+    before, now = read_values(earlier / "outputs"), read_values(outputs)
+    faults = report(before, now, compare(before, now), refused, options.lines)
+    sys.exit(f"{faults:,} values differ or are gone without a reason" if faults else 0)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def workspace(tmp_path: Path) -> Workspace:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Give the workers of xdist one fork server for all: to import everything takes it ten seconds."""
-    if find_spec("r2med.cli") is None or find_spec("torch") is None:  # early floors or light extras are tested alone
+    if find_spec("r2med.cli") is None or find_spec("torch") is None:  # early floors are tested alone
         return
     if SHARED not in node.config.stash:
         running = ExitStack()

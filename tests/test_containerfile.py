@@ -7,10 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 from pathlib import Path
 
+from support.plain_environment import link_dependencies
 from support.processes import PATIENCE, environment
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +52,7 @@ def test_the_steps_of_the_base_install_r2med_in_a_clean_folder(tmp_path: Path) -
     shutil.copytree(ROOT, clean, ignore=lambda folder, found: {*names, "tests"} & {*found})
     venv.create(home, with_pip=False, symlinks=True)
     [site] = home.glob("lib/python*/site-packages")
-    (site / "needs.pth").write_text(sysconfig.get_path("purelib"))  # so that nothing is fetched
+    link_dependencies(site, "hatchling")  # so that nothing is fetched
     pip = home / "bin" / "pip"
     flags = "--quiet --no-deps --no-build-isolation"
     pip.write_text(f'#!/bin/sh\nexec {sys.executable} -m pip --python {home}/bin/python "$@" {flags}\n')

@@ -162,7 +162,7 @@ def test_no_module_that_the_page_has_people_install_is_one_that_tests_write() ->
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_check_installs_only_what_it_uses_and_make_test_says_what_it_installs(tmp_path: Path) -> None:
     def commands(target: str) -> str:
-        dry = ["make", "-n", f"VENV={tmp_path}/venv", target]
+        dry = ["make", "-n", f"TEST_VENV={tmp_path}/venv", target]
         return subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     check, test = commands("check"), commands("test")

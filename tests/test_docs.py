@@ -134,7 +134,7 @@ def test_the_workflow_of_a_leaderboard_can_be_copied() -> None:
     assert verbs == ["verify", "board"]
     used = [step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step]
     assert len(used) == 5 and all(re.search(r"@[0-9a-f]{40}$", action) for action in used), "pinned by digest"
-    assert 'pip install "r2med[hub] @ git+$R2MED@$COMMIT"' in ran
+    assert 'pip install "r2med @ git+$R2MED@$COMMIT"' in ran
 
 
 def test_the_workflow_of_the_gate_runs_both_systems_and_compares_them() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from support.docs_assumed import PAGES, Assumed
 from support.docs_pages import AS_TYPED, DOCS, NOT_RUN, WITH_STAND_INS, Line, lines, write_files
-from support.docs_reader import PROGRAMS, Reader, program_of
+from support.docs_reader import PROGRAMS, ForkedTerminal, Reader, program_of
 from support.docs_stand_ins import serving_stand_ins, write_models
 from support.fork_server import ForkServer
 from support.loopback import listening
@@ -29,8 +29,6 @@ ELSEWHERE = {
     "gallery.md",  # by docs/make_site.py, in `make check`
 }
 SHOWN = {
-    "r2med serve demo/Biology --log-searches": "an agent of somebody else must search there",
-    "r2med answer 'sessions(their-agent)' --condition searched --data demo/Biology --form open": "needs its sessions",
     "r2med run mteb:intfloat/e5-small-v2 --data R2MED": "needs mteb, which some machines must compile",
     "r2med run 'bm25 → mteb:BAAI/bge-reranker-v2-m3@100' --data R2MED": "the same",
     "r2med run mteb:ORG/NAME --data demo": "the same",
@@ -89,7 +87,8 @@ def read(page: str, places: dict[str, str], folder: Path, fork_server: ForkServe
     """Type every line of a page in an empty folder."""
     write_files(page, folder)
     with listening(partial(SimpleHTTPRequestHandler, directory=str(folder))) as files:  # type: ignore[arg-type]
-        reader = Reader(folder, fork_server, places | {"files": files}, PAGES.get(page, Assumed()))
+        terminal = ForkedTerminal(fork_server, places["hub"])
+        reader = Reader(folder, terminal, places | {"files": files}, PAGES.get(page, Assumed()))
         reader.prepare()
         for line in typed(page):
             reader.type(line)

@@ -15,7 +15,10 @@ from r2med.foundation.runtime.stage_table import KINDS, loaded_class
 from support.sources import source
 
 SOURCE = Path(r2med.__file__).parent
-HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub"}
+HEAVY = {
+    *("numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub", "httpx2", "python_calamine", "fastapi"),
+    *("starlette", "uvicorn", "Stemmer", "rjieba", "tiktoken", "tokenizers", "filelock", "platformdirs"),
+}
 
 # In the order of docs/design.md: a floor imports only from earlier floors, a room also from earlier rooms of its floor.
 FLOORS = {

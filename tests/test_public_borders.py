@@ -21,12 +21,13 @@ SYSTEMS = ("bm25", "bm25(k1=2)")
 
 @dataclass(frozen=True)
 class Made:
-    """What the calls work on: two records, one of them as a file, a dataset folder, an entry, a place to write."""
+    """What the calls work on: records, one of them as a file, a dataset folder, an entry, an overlay, a new place."""
 
     results: Path
     record: Path
     folder: Path
     entry: Path
+    overlay: Path
     new: Path
 
 
@@ -38,7 +39,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     r2med.export_data(r2med.load(DATA, Store(root / "store")), folder)
     r2med.submit(results, root / "entry.json", results)
     (root / "notes.csv").write_text("id,text\na,gout hurts\n")
-    return Made(results, next(results.rglob("bm25-*.json")), folder, root / "entry.json", root / "new")
+    label = r2med.OverlayLabel(dataset=DATA, query=_query(), document="none", grade=1, judge="j")
+    r2med.Overlay("judged", (label,)).write(root / "judged.jsonl")
+    record = next(results.rglob("bm25-*.json"))
+    return Made(results, record, folder, root / "entry.json", root / "judged.jsonl", root / "new")
 
 
 Call = Callable[[Made], Any]
@@ -242,19 +246,17 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.verify(m.entry, m.results, r2med.load(DATA)),
     ),
     "with_overlays": (
-        lambda m: r2med.with_overlays(r2med.load(MIMICS), [r2med.Overlay.read("demo/mimics.jsonl")]).name,
-        lambda m: r2med.with_overlays(MIMICS, "demo/mimics.jsonl").name,
-        lambda m: r2med.with_overlays(MIMICS, Path("demo/mimics.jsonl")).name,
+        lambda m: r2med.with_overlays(r2med.load(DATA), [r2med.Overlay.read(m.overlay)]).name,
+        lambda m: r2med.with_overlays(DATA, m.overlay).name,
+        lambda m: r2med.with_overlays(DATA, str(m.overlay)).name,
     ),
     "verify_cache": (lambda m: r2med.verify_cache().value["damaged"],),
 }
 
-MIMICS = "demo/Medical-Sciences"
-
 VALUES_ONLY = {
     **dict.fromkeys(r2med.agreement.__all__, "a table of ratings"),
     **dict.fromkeys(("labels", "overrating"), "all judgements of a build"),
-    **dict.fromkeys(("identifiers", "sentences"), "one text"),
+    **dict.fromkeys(("sentences",), "one text"),
     **dict.fromkeys(("argument", "depth_field", "derived"), "declares a field of a stage"),
     "reranked": "a run and one row of scores for each query",
 }

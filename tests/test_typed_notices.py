@@ -122,7 +122,8 @@ CALL = re.compile(
     r"(?<![\w.])(?:Setup|" + "|".join(n for n in package.__all__ if n.islower()) + r")\(\w+=(?!yes|no)"
 )  # judge(untested=yes) is a step of a build
 WHOLE_CALL = re.compile(r"\br2med\.\w+\([^)]|\(\w+=(?:True|False|\.\.\.)\)")
-FLAG = re.compile(r"(?<![\w-])--[a-z]")
+FLAG = re.compile(r"(?<![\w(-])--[a-z]")
+"""A flag in a text. `data (--data)` names a setting once, as Python and the command line know it."""
 PROGRAMS = re.compile(r"\b(r2med|ray|pip) [a-z]")
 """A whole command line is the same for everybody."""
 
@@ -149,3 +150,35 @@ def test_no_text_of_the_source_writes_a_setting_or_a_flag():
     assert found == ["foundation/runtime/typed_notices.py: --without-" + found[0].partition("--without-")[2]], (
         'write it as a value, such as Setting("Setup", dtype="float32"): a command line shows its flag'
     )
+
+
+WRITTEN = re.compile(r"\br2med ([a-z][a-z-]*)((?: (?![:;,()]|r2med)[^ ]+)*)")
+TYPED_FLAG = re.compile(r"(?<![\w-])--?[a-z][a-z0-9-]*")
+VERBS = ("and", "cannot", "corpus", "does", "writes", "wrote")
+"""What a sentence says that r2med does."""
+
+
+def _written_commands() -> Iterator[tuple[str, str, str]]:
+    """Yield the commands that are written in texts of the source: the place, the first word and the rest."""
+    for file, nodes in _sources().items():
+        for text in _texts(nodes):
+            for found in WRITTEN.finditer(re.sub(r"<ast[^>]*>", "VALUE", text)):
+                yield f"{file}: {found[0]}", found[1], re.split(r"[;:,()'] ?|\. ", found[2])[0]
+
+
+def test_every_command_in_a_text_exists_with_its_flags():
+    commands, wrong, count = command().commands, [], 0
+    for place, word, rest in _written_commands():
+        if word not in commands:
+            wrong += [place] * (word not in VERBS)
+            continue
+        count += 1
+        words = [word, *rest.split()[: hasattr(commands[word], "commands")]]
+        inner = getattr(commands[word], "commands", {})
+        if inner and words[-1] not in inner:
+            wrong += [place] * bool(rest)  # without a rest, the sentence is about the group
+            continue
+        known = {"--help", *_flags(" ".join(words))}
+        wrong += [f"{place} {flag}" for flag in TYPED_FLAG.findall(rest) if flag not in known]
+    assert count > 50
+    assert not wrong

@@ -33,7 +33,7 @@ def test_tests_run_on_every_python_and_machine_that_is_promised() -> None:
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_makes_what_the_makefile_has_and_pins_its_actions_by_digest(workflow: Path) -> None:
-    targets = set(re.findall(r"^([\w$()/.-]+):", MAKEFILE.replace("$(VENV)", ".venv"), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
     made = {target for step in steps(workflow) for target in re.findall(r"^make (\S+)", step.get("run", ""))}
     assert made <= targets
     used = [step["uses"] for step in steps(workflow) if "uses" in step]
@@ -49,7 +49,7 @@ def test_hooks_lint_with_the_versions_of_the_checks() -> None:
     for name in ("ruff-check", "ruff-format"):
         [version] = hooks[name]["additional_dependencies"]
         assert version in pinned
-    assert hooks["mypy"]["entry"] == ".venv/bin/mypy"  # the pinned one, which `make check` installed
+    assert hooks["mypy"]["entry"] == ".venv-test/bin/mypy"  # the pinned one, which `make check` installed
 
 
 @pytest.mark.parametrize("form", ["bug.yml", "idea.yml"])

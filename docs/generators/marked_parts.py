@@ -77,11 +77,11 @@ def index_start(address: str) -> str:
 def certain_version(address: str) -> str:
     """Return how to install one version."""
     source = f"{address}@v{__version__}" if address else "file:///home/me/r2med@COMMIT"
-    line = f"```text\npip install 'r2med[hub] @ git+{source}'\n```"
+    line = f"```text\npip install 'r2med @ git+{source}'\n```"
     if address:
         return _block(f"Install from a clone, or from the address, at a tag or, safer, at a commit:\n\n{line}")
     return _block(
-        "The repository has no published address yet: install from your clone with `pip install -e '.[hub]'`. For\n"
+        "The repository has no published address yet: install from your clone with `pip install -e .`. For\n"
         f"another environment on the same machine, name the clone and a commit of it:\n\n{line}"
     )
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from r2med.construction.step import StepWork as StepWork
     from r2med.construction.step import Streams as Streams
     from r2med.construction.steps.asking import AskingStep as AskingStep
-    from r2med.foundation.text.identifiers import identifiers as identifiers
     from r2med.foundation.text.sentences import sentences as sentences
     from r2med.models.ask.answers import LLMAnswer as LLMAnswer
 

@@ -75,16 +75,16 @@ def test_a_dry_run_tells_calls_tokens_and_dollars_of_every_step_and_asks_nothing
 
 def test_a_dry_run_does_not_add_up_what_is_unknown_to_nothing(r2med):
     r2med("build", "example", "exam", "-o", "example")
-    words = ("build", "run", "-o", "built", "example/plan.toml", "--plan")
-    unpriced = r2med(*words, "--llm", "qwen-7b", "--base-url", "http://127.0.0.1:9").stdout
-    assert unpriced.split("together")[1].split()[3:5] == ["unknown", "unknown"]
-    known = float(r2med(*words, "--llm", "gpt4").stdout.split("together")[1].split()[3])
     plan = Path("example/plan.toml")
-    plan.write_text(plan.read_text().replace('"label-kind"', '"label-kind(gpt4)"'))
-    mixed = r2med(*words, "--llm", "qwen-7b", "--base-url", "http://127.0.0.1:9").stdout
-    some, plus, word = mixed.split("together")[1].split()[3:6]
-    assert 0 < float(some) < known
-    assert (plus, word) == ("+", "unknown")
+    words = ("build", "run", "-o", "built", plan, "--plan", "--llm", "gpt4")
+    with_judges = r2med(*words).stdout
+    assert with_judges.split("together")[1].split()[:3] == ["unknown"] * 3
+    assert "mine has not collected" in with_judges
+    plan.write_text("".join(line for line in plan.read_text().splitlines(True) if "judge(" not in line))
+    unpriced = plan.read_text().replace('"label-kind"', '"label-kind(qwen-7b)"')
+    assert float(r2med(*words).stdout.split("together")[1].split()[4]) > 0
+    plan.write_text(unpriced)
+    assert r2med(*words, "--base-url", "http://127.0.0.1:9").stdout.split("together")[1].split()[4:6] == ["unknown"] * 2
 
 
 def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built_again(built, r2med, tmp_path):

@@ -151,7 +151,10 @@ def test_results_and_boards_with_texts_of_a_dataset_are_listed_and_deleted(r2med
         assert done.returncode == 0, done.stderr
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     command = ("cache", "clear", "--dataset", "ward", "--results", "results", "--results", ".")
-    listed = r2med(*command).stdout
+    counted = r2med(*command).stdout.splitlines()
+    some_states(counted, "results/ward/", "4 files")
+    assert len(counted) < 20, "a board has hundreds of files, which are counted by folder"
+    listed = r2med(*command, "--format", "json").stdout
     assert "hyde" in listed and "generated.jsonl" in listed and "board/data/explorer" in listed
     assert "bare/" not in listed and "Biology" not in listed
     assert {path for path in tmp_path.rglob("*") if path.is_file()} >= before

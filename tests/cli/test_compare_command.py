@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from r2med.data.benchmark_names import remember_fingerprint
+from r2med.data.dataset_cards import BENCHMARK, groups
+from r2med.foundation.store import default_store
 from support.facts import some_states, states
 from support.fork_server import Command
 from support.records import records, repeated, write_records
@@ -25,7 +28,9 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("results")
 def test_a_person_reads_verdicts_what_can_be_detected_and_what_moved(r2med: Command) -> None:
-    text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "500", "--slice", "task").stdout
+    text = r2med(
+        "compare", "hyde(author) → bm25", "bm25", "--resamples", "500", "--slice", "task"
+    ).stdout  # which shows pairs
     some_states(text.splitlines(), "hyde(author) → bm25", "better", "bm25: +")
     some_states(text.splitlines(), "65 queries", "80 % power")
     assert "queries make" in text
@@ -51,7 +56,7 @@ def test_the_table_goes_the_way_of_the_sentence_in_either_order(r2med: Command) 
 def test_the_text_says_what_comes_from_the_queries_and_what_from_the_runs(r2med: Command, tmp_path: Path) -> None:
     systems = {"often(x)": (0.5, 3), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
     write_records(repeated(systems, {"Biology": 30}), tmp_path / "results")
-    text = r2med("compare", "--data", "Biology", "--resamples", "100").stdout
+    text = r2med("compare", "--data", "Biology", "--resamples", "100", "--pairs").stdout
     assert "deterministic" in text and "one run" in text and "3 runs" in text
     some_states(text.splitlines(), "queries", "± 1.11", "runs", "same queries")
     some_states(text.splitlines(), "queries", "not known", "runs")
@@ -60,9 +65,41 @@ def test_the_text_says_what_comes_from_the_queries_and_what_from_the_runs(r2med:
 
 
 @pytest.mark.usefixtures("results")
-def test_deterministic_systems_have_a_part_of_0_from_the_runs(r2med: Command) -> None:
-    text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "100").stdout
-    some_states(text.splitlines(), "queries", "± 0.00", "runs")
+def test_runs_of_systems_without_chance_are_not_mentioned(r2med: Command) -> None:
+    for words in ((), ("--pairs",), ("--format", "html")):
+        text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "100", *words).stdout
+        assert "± 0.00" not in text and "from the runs" not in text and "deterministic" not in text
+
+
+@pytest.mark.usefixtures("results")
+def test_pairs_are_counted_at_first_and_each_is_shown_on_request(r2med: Command) -> None:
+    first = r2med("compare", "--resamples", "100").stdout
+    some_states(first.splitlines(), "2 of 3 pairs", "--pairs")
+    assert "is better than" not in first
+    shown = r2med("compare", "--resamples", "100", "--pairs").stdout
+    assert sum("adjusted for 3 pairs" in line for line in shown.splitlines()) == 3
+    whole = r2med("compare", "--resamples", "100", "--format", "html").stdout
+    assert whole.count("adjusted for 3 pairs") == 3
+
+
+@pytest.mark.usefixtures("results")
+def test_one_pair_and_each_pair_with_a_baseline_have_a_verdict_at_first(r2med: Command) -> None:
+    one = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "100").stdout
+    some_states(one.splitlines(), "hyde(author) → bm25", "better", "bm25: +")
+    assert "Moved most" not in one
+    several = r2med("compare", "--baseline", "bm25", "--resamples", "100").stdout
+    assert sum("adjusted for 2 pairs" in line for line in several.splitlines()) == 2
+
+
+def test_five_systems_on_eight_datasets_take_24_lines_of_a_terminal(r2med: Command, tmp_path: Path) -> None:
+    names = ("bm25", "rm3 → bm25", "bm25(k1=2)", "bm25(scorer=lucene)", "hyde(author) → bm25")
+    datasets = groups()[BENCHMARK]
+    for name in datasets:
+        remember_fingerprint(name, name, default_store())
+    made = records({name: 0.2 + 0.05 * number for number, name in enumerate(names)}, dict.fromkeys(datasets, 10))
+    write_records(made, tmp_path / "results")
+    lines = r2med("compare", "--resamples", "100", COLUMNS="80").stdout.splitlines()
+    assert len(datasets) == 8 and len(lines) <= 24
 
 
 def test_a_system_that_was_run_on_other_data_is_left_out(r2med: Command, tmp_path: Path) -> None:
@@ -76,7 +113,7 @@ def test_a_system_that_was_run_on_other_data_is_left_out(r2med: Command, tmp_pat
 def test_where_no_query_moved_nothing_is_announced(r2med: Command) -> None:
     r2med("run", "bm25", "bm25(k1=0.91)", "--data", "demo/Biology", "-o", "own")
     same = "bm25", "bm25(k1=0.91)"
-    ended = r2med("compare", "--results", "own", "--measure", "R@1000", *same)
+    ended = r2med("compare", "--results", "own", "--measure", "R@1000", "--pairs", *same)
     assert "0.00 points" in ended.stdout and "Moved most" not in ended.stdout
 
 
@@ -132,7 +169,7 @@ def test_many_systems_are_ranked_in_classes(r2med: Command, tmp_path: Path) -> N
     write_records(made, tmp_path / "results")
     text = r2med("compare", "--resamples", "200").stdout
     assert text.index("system-6") < text.index("system-0")
-    assert "Of 21 pairs" in text
+    some_states(text.splitlines(), "21 pairs", "--pairs")
 
 
 @pytest.mark.usefixtures("results")

@@ -19,7 +19,6 @@ from support.fork_server import Command
 WITHOUT_TABLE = {
     "board": "writes a site",
     "build example": "writes files",
-    "cache clear": "prints one sentence",
     "cache verify": "prints one sentence",
     "cite": "prints BibTeX",
     "data example": "writes files",

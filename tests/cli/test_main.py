@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.cli import _log_to_stderr
+from r2med.cli import ORIGINAL_FLAGS, _log_to_stderr
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
 from support import processes
@@ -165,3 +165,14 @@ def test_log_lines_name_flags(capsys, monkeypatch):
         "note: 100 % --fresh",
         "note: 100 %",
     ]
+
+
+@pytest.mark.parametrize("flag", ORIGINAL_FLAGS)
+@pytest.mark.parametrize("words", [(), ("run",), ("generate", "hyde")])
+def test_the_flags_of_the_benchmarks_own_code_lead_to_their_page(
+    flag: str, words: tuple[str, ...], r2med: Command
+) -> None:
+    ended = r2med(*words, flag, "x")
+    assert ended.returncode == 2
+    states(ended.stderr, flag, "docs/from-r2med.md", ORIGINAL_FLAGS[flag])
+    assert flag in (Path(__file__).parents[2] / "docs/from-r2med.md").read_text()

@@ -1,4 +1,4 @@
-"""The command compare with overlays: corrected scores and rates of mimics."""
+"""The command compare with overlays: corrected scores."""
 
 from __future__ import annotations
 

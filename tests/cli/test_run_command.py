@@ -30,13 +30,37 @@ def test_run_without_arguments_evaluates_the_demo_and_prints_a_table(demo_run):
     lines = done.stdout.splitlines()
     heads = next(line for line in lines if line.split()[:1] == ["system"])
     assert heads.split() == ["system", "Bio", "Bioinf", "MedSci", "Exam", "Diag", "Treat", "PMC", "IIYi", "Avg"]
-    # by dataset, by task, by the aspects of one dataset, and what it took
-    assert sum(line.startswith("bm25 ") for line in lines) == 4
-    assert sum(line.startswith("hyde(author) → bm25 ") for line in lines) == 4
+    assert sum(line.startswith("bm25 ") for line in lines) == 1
+    assert sum(line.startswith("hyde(author) → bm25 ") for line in lines) == 1
+    assert not [line for line in lines if line.startswith(("cost", "aspects", "average by task", "p50", "dollars"))]
     assert "24 records" in done.stdout
     assert "Next" in done.stdout
     assert len(list(folder.glob("results/demo/*/*.json"))) == 24
     assert len(list(folder.glob("results/demo/*/*.trec.gz"))) == 24
+
+
+def test_the_readme_shows_what_the_demo_prints_first(demo_run):
+    _, done = demo_run
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("and prints:\n\n```\n")[2].partition("```")[0]
+    shown, printed = ([line for line in text.splitlines() if line] for text in (block, done.stdout))
+    assert len(shown) > 3 and printed[: len(shown)] == shown
+    assert "Next" in "".join(printed[len(shown) :]) and len(printed) <= len(shown) + 5
+
+
+def test_all_tables_are_by_dataset_by_task_by_the_aspects_of_one_dataset_and_what_it_took(demo_run, r2med):
+    folder, _ = demo_run
+    lines = r2med("run", "--all-tables", cwd=folder, R2MED_HOME=folder / "home").stdout.splitlines()
+    assert sum(line.startswith("bm25 ") for line in lines) == 4
+    assert sum(line.startswith("hyde(author) → bm25 ") for line in lines) == 4
+    sorted_by_cost = r2med("run", "--sort", "tokens", cwd=folder, R2MED_HOME=folder / "home").stdout
+    assert "LLM tokens" in sorted_by_cost, "rows are not sorted by a column that is not there"
+
+
+def test_every_format_of_a_file_has_all_tables(demo_run, r2med):
+    folder, _ = demo_run
+    page = r2med("run", "--format", "markdown", cwd=folder, R2MED_HOME=folder / "home").stdout
+    assert "LLM tokens" in page and "average by task" in page
 
 
 def test_the_table_averages_what_the_records_say(demo_run):

@@ -39,5 +39,6 @@ def test_a_port_in_use_is_reported_before_the_corpus_is_indexed(tmp_path, r2med)
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path):
-    code = "import sys; sys.modules['uvicorn'] = None; from r2med.cli import main; main()"
-    assert_one_line(python(code, "serve", "demo/Biology", R2MED_HOME=tmp_path), install_extra("serve"))
+    code = "import sys; sys.modules['mcp'] = None; from r2med.cli import main; main()"
+    ended = python(code, "serve", "demo/Biology", "--mcp", "http", R2MED_HOME=tmp_path)
+    assert_one_line(ended, "--mcp http", install_extra("mcp"))

@@ -8,7 +8,8 @@ from r2med import export_data, load
 from r2med.evaluation.running.batch import plan_run
 from r2med.evaluation.running.story import find_record, query_story
 from r2med.foundation.runtime.setup import Setup
-from support.facts import error_states
+from support.datasets import r2med_folder
+from support.facts import error_states, states
 from support.fork_server import Command
 
 
@@ -38,3 +39,11 @@ def test_a_system_and_a_dataset_without_a_query_are_answered_with_an_example(r2m
     shown = r2med("why", "bm25", "demo/Biology")
     assert shown.returncode == 2
     assert "name a record and a query, or a system, a dataset and a query" in shown.stderr
+
+
+def test_without_a_record_the_printed_command_has_the_typed_folder(tmp_path: Path, r2med: Command) -> None:
+    folder = r2med_folder(tmp_path / "my notes/Biology")
+    assert r2med("run", "bm25", "--data", "demo/Biology").returncode == 0
+    failed = r2med("why", "bm25", folder, "q1")
+    assert failed.returncode == 2
+    states(failed.stderr.splitlines()[-1], f"r2med run bm25 --data '{folder}'")

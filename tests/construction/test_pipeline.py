@@ -207,15 +207,15 @@ def test_a_budget_that_is_used_up_stops_the_build_and_what_was_paid_for_is_kept(
     assert made.run(made.plan.setup("gpt4", **settings))[1].kept == 12
 
 
-def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
+def test_a_plan_asks_nothing_and_counts_what_every_step_would(tmp_path):
     plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS))
     made = BuildFolder(plan, tmp_path / "out")
     setup = plan.setup(store=Store(tmp_path / "store"))
-    calls = [(step.name, work.plan.calls, work.plan.answered) for step, work in made.rehearse(setup)]
-    assert calls == [("read-exam", 0, 0), ("label-kind", 12, 0), ("label-body-system", 12, 0), ("reason", 12, 0)]
+    counts = [(step.name, plan and plan.calls, plan and plan.answered) for step, plan in made.calls(setup)]
+    assert counts == [("read-exam", 0, 0), ("label-kind", 12, 0), ("label-body-system", 12, 0), ("reason", 12, 0)]
     assert not made.out.exists()
     made.run(setup)
-    assert [(work.plan.calls, work.plan.answered) for _, work in made.rehearse(setup)] == [
+    assert [(plan and plan.calls, plan and plan.answered) for _, plan in made.calls(setup)] == [
         (0, 0),
         (0, 12),
         (0, 11),
@@ -361,7 +361,7 @@ def test_a_sample_is_uniform_and_in_order():
     assert drawn(range(3), 5, 0) == [0, 1, 2]
 
 
-def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server, monkeypatch, caplog):
+def test_it_is_said_before_texts_are_sent_to_others(tmp_path, chat_server, monkeypatch, caplog):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     table = "question,answer\nMr. Jones was seen on 3 May 2021?,Flu\nA man coughs?,Flu\n"
     made = BuildFolder(
@@ -369,13 +369,13 @@ def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server
     )
     settings = {"store": Store(tmp_path / "store"), "attempts": 1, "deadline": 1}
     with suppress(UserError):  # nobody is at this address
-        made.run(made.plan.setup("any", base_url="http://192.0.2.1/v1", **settings))
-    assert "reason sends to any on another machine: 1 of 2 texts seem to contain personal data" in caplog.text
+        made.run(made.plan.setup("any", base_url="https://192.0.2.1/v1", **settings))
+    assert caplog.text.count("texts are sent to any at 192.0.2.1, on another machine") == 1
     assert "Jones" not in caplog.text
     caplog.clear()
     chat_server.otherwise = api.answer('{"reasoning": "x"}')
     made.run(made.plan.setup("any", base_url=chat_server.address, **settings))
-    assert "personal data" not in caplog.text
+    assert "texts are sent" not in caplog.text
 
 
 def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):

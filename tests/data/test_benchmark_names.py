@@ -78,7 +78,7 @@ def test_other_data_of_the_hub_or_put_there_by_hand_are_not_the_benchmarks(
 def test_a_copy_is_the_users_own_until_the_benchmarks_fingerprint_is_known(tmp_path: Path) -> None:
     dataset = load(copy_of_biology(tmp_path / "Biology"))
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    states(dataset.notices[-1], "r2med data check Biology")
+    states(dataset.notices[-1], "r2med data check hub:R2MED/Biology")  # never the folder itself
 
 
 def test_where_the_benchmark_was_fetched_its_fingerprint_decides(

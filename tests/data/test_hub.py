@@ -1,16 +1,14 @@
 """The hub: a pinned revision is fetched once, then read without a network; what is missing is one line."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from r2med.data import load
 from r2med.data.dataset_cards import cards
-from r2med.foundation.core.errors import MissingExtraError
+from r2med.foundation.text.plurals import shown_bytes
 from support.by_day import some_by_day
 from support.datasets import hub_files
-from support.facts import error_states
+from support.facts import states
 from support.hub import serve
 from support.processes import python
 
@@ -69,13 +67,35 @@ def test_a_dataset_is_fetched_once_and_needs_no_network_while_it_is_cached(
         assert sorted(hub.sent) == fetched
 
 
-def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with error_states("R2MED/Biology", "pip install -e '.[hub]'", kind=MissingExtraError):
-        load("Biology")
-
-
 def test_the_revision_fetched_is_the_one_of_the_card() -> None:
     hub = cards()["Biology"].hub
     assert hub is not None
     assert (hub.repository, hub.revision) == (BIOLOGY, REVISION)
+
+
+FETCH = """
+import logging, sys
+logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+import r2med
+r2med.fetch_data(["Biology", "demo/Biology"])
+"""
+
+
+def test_bytes_and_minutes_are_said_before_a_download_and_not_again(
+    tmp_path: Path, surroundings: dict[str, str | Path]
+) -> None:
+    repository = hub_files(tmp_path / "repository")
+    (repository / "large.bin").write_bytes(bytes(2_000_000))
+    size = sum(file.stat().st_size for file in repository.rglob("*") if file.is_file())
+    with serve(repository, BIOLOGY, REVISION) as hub:
+        online = surroundings | {"HF_ENDPOINT": hub.address}
+        first, second = (python(FETCH, **online).stdout for _ in range(2))
+    line = next(line for line in first.splitlines() if "fetched" in line)
+    states(line, "1 repository", shown_bytes(size), "1 minute", "10 MB a second")
+    assert "minute" not in second
+
+
+def test_a_hub_out_of_reach_announces_no_download(surroundings: dict[str, str | Path]) -> None:
+    failed = python(FETCH, **surroundings)
+    assert failed.returncode != 0
+    assert "minute" not in failed.stdout

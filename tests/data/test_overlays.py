@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,30 +63,9 @@ def test_a_later_overlay_replaces_labels_of_an_earlier_one() -> None:
     assert stacked.name == "mine+x+y"
 
 
-def test_labels_about_mimics_do_not_change_relevance() -> None:
-    dataset = mine()
-    labelled = with_overlays(dataset, [Overlay("x", (label("b", 1, aspect="mimic"), label("a", 0, aspect="mimic")))])
-    assert labelled.qrels.fingerprint == dataset.qrels.fingerprint
-    assert labelled.mimics == {"q1": {"b": 1, "a": 0}}
-    assert labelled.only(["q2"]).mimics == {}
-    assert (labelled.name, labelled.overlays[0].labels) == ("mine+x", 2)
-    assert labelled.fingerprint != dataset.fingerprint
-    assert replace(labelled, mimics={}).fingerprint == dataset.fingerprint, "no labels change nothing"
+def test_labels_about_other_datasets_change_nothing() -> None:
+    labelled = with_overlays(mine(), [Overlay("x", (label("b", 1),))])
     assert with_overlays(labelled, [Overlay("y", (label("c", 1, dataset="other"),))]) == labelled
-
-
-def test_the_overlay_of_the_demo_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    labelled = load("demo/MedQA-Diag+demo/mimics.jsonl")
-    assert labelled.name == "demo/MedQA-Diag+mimics"
-    assert labelled.qrels == load("demo/MedQA-Diag").qrels
-    for query in labelled.queries:
-        relevant = labelled.qrels[query.id]
-        assert all(labelled.mimics[query.id][document] == 0 for document in relevant), "a relevant passage supports"
-        assert sum(labelled.mimics[query.id].values()) >= 5
-    (tmp_path / "demo").mkdir()
-    Overlay("mimics", (label("b", 1),)).write(tmp_path / "demo" / "mimics.jsonl")
-    assert Overlay.read("demo/mimics.jsonl").datasets == ("mine",), "a file here comes first"
 
 
 def test_a_file_can_be_written_and_read(tmp_path: Path) -> None:

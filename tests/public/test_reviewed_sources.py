@@ -30,7 +30,6 @@ def test_a_folder_is_a_build_and_any_other_file_a_table(tmp_path: Path) -> None:
     assert {source_kind(tmp_path / name) for name in ("empty.jsonl", "broken.jsonl", "a.csv", "none.jsonl")} == {
         "table"
     }
-    assert source_kind(Path("demo/mimics.jsonl")) == "overlay"
 
 
 def test_what_does_not_belong_to_a_source_is_refused(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_the_openapi_description_has_the_request_and_the_responses(app):
     description = request(app, "GET", "/openapi.json").json()
     operation = description["paths"]["/retrieve"]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert set(schema["properties"]) == {"queries", "topk", "return_scores", "session"}
+    assert set(schema["properties"]) == {"queries", "topk", "return_scores"}
     assert schema["required"] == ["queries"]
     assert {"200", "400", "408", "413", "422", "500", "503"} <= set(operation["responses"])
     assert "422" not in description["paths"]["/health"]["get"]["responses"]

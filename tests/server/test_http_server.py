@@ -14,7 +14,6 @@ import pytest
 
 from r2med.foundation.core.errors import UserError
 from r2med.server.http_server import bind
-from support.by_day import some_by_day
 from support.datasets import r2med_folder
 from support.processes import PATIENCE, wait_for
 from support.serving import SearchR1Client, gated_model, limited, serving
@@ -204,16 +203,10 @@ def test_idle_connections_beyond_the_limit_neither_starve_others_nor_fill_the_lo
     assert "Traceback" not in written and len(written.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("command", some_by_day(["review", "board"], 2))
-def test_idle_connections_do_not_starve_the_pages_of_review_and_board(command, tmp_path, r2med):
-    if command == "review":
-        candidate = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
-        (tmp_path / "candidates.jsonl").write_text(json.dumps(candidate) + "\n")
-        words = ["review", "serve", tmp_path / "candidates.jsonl"]
-    else:
-        assert r2med("run", "bm25", "--data", "demo/Biology").returncode == 0
-        words = ["board", tmp_path / "results", "--out", tmp_path / "site", "--serve"]
-    with limited(256, *words) as server, ExitStack() as stack:
+def test_idle_connections_do_not_starve_the_page_of_review(tmp_path):
+    candidate = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
+    (tmp_path / "candidates.jsonl").write_text(json.dumps(candidate) + "\n")
+    with limited(256, "review", "serve", tmp_path / "candidates.jsonl") as server, ExitStack() as stack:
         for number in range(400):
             stack.enter_context(connect(server, (b"", HALF_A_HEAD)[number % 2]))
         for _ in range(3):

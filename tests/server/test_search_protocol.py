@@ -76,7 +76,6 @@ def test_words_that_match_are_marked_by_whose_they_are(app, chat_server):
 
 
 def test_words_are_marked_by_the_analyser_of_the_system(tmp_path):
-    pytest.importorskip("Stemmer")
     dataset = dataset_of(Corpus.of([("ward", "Sturz, danach im Krankenhaus; Fieber.")]))
     app = app_of("bm25(language=de)", "bm25", folder=tmp_path / "home", dataset=dataset)
     marked = {}

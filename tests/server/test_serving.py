@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import r2med
-from r2med.foundation.core.errors import MissingExtraError
-from r2med.server.serving import needing_server
 from support.processes import started
 from support.serving import Served, first_line
 
@@ -21,13 +18,10 @@ CANDIDATE = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Beca
     [
         ("serve('demo/Biology', ['bm25'], port=0)", "searches with bm25 · demo/Biology, ", "/health"),
         ("serve_review('candidates.jsonl', port=0)", "candidates.jsonl, 1 candidate · Ctrl-C stops", "/"),
-        ("board(['results'], 'site', serve=True, port=0)", " · Ctrl-C stops", "/index.html"),
     ],
 )
 def test_a_function_serves_until_it_is_stopped(call: str, says: str, page: str, tmp_path: Path) -> None:
     (tmp_path / "candidates.jsonl").write_text(json.dumps(CANDIDATE) + "\n")
-    if "board" in call:
-        r2med.run("bm25", "demo/Biology", out=tmp_path / "results")
     code = f"import r2med; r2med.{call}; print('ended')"
     with started(["-c", code], cwd=tmp_path, R2MED_HOME=tmp_path / "home") as process:
         server = Served(process, first_line(process))
@@ -35,11 +29,3 @@ def test_a_function_serves_until_it_is_stopped(call: str, says: str, page: str, 
         with server.client() as client:
             assert client.get(page).status_code == 200
         assert server.stop(signal.SIGINT) == (0, "ended\n")
-
-
-def test_only_the_packages_of_the_server_are_an_extra_that_is_missing() -> None:
-    says = r"r2med review serve needs an optional part: pip install -e '\.\[serve\]' in the clone"
-    with pytest.raises(MissingExtraError, match=says), needing_server("r2med review serve"):
-        raise ModuleNotFoundError(name="uvicorn.config")
-    with pytest.raises(ModuleNotFoundError, match="ours"), needing_server("r2med review serve"):
-        raise ModuleNotFoundError("ours", name="r2med.nothing")

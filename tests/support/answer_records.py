@@ -198,7 +198,6 @@ def _judge(answers: Sequence[GivenAnswer]) -> JudgeFacts:
     return JudgeFacts(
         judge=JUDGE,
         controls=CONTROLS,
-        mixed=CONTROLS,
         agreed=sum(each.by_rule == each.by_judge for each in both),
         both=len(both),
     )

@@ -59,9 +59,9 @@ def asked_of(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> ScriptedChat:
     return llm
 
 
-def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[StreamItem], list[Rejected], StepWork]:
+def run_step(step: Step, given: Streams, folder: Path) -> tuple[list[StreamItem], list[Rejected], StepWork]:
     """Return what a step lets pass, what it leaves out, and the work."""
-    done = StepWork(Runtime(store=Store(folder / "store"), base_url="http://127.0.0.1:9"), **work)
+    done = StepWork(Runtime(store=Store(folder / "store"), base_url="http://127.0.0.1:9"))
     made = list(step.run(given, done))
     kept = [item for item in made if isinstance(item, StreamItem)]
     return kept, [item for item in made if isinstance(item, Rejected)], done

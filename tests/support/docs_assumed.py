@@ -70,6 +70,9 @@ PAGES: Mapping[str, Assumed] = {
             "r2med judge --data demo/Biology --llm gpt4 -o judged.jsonl",
         )
     ),
+    "extend-cards.md": Assumed(
+        before=("mkdir -p my-plugin/datasets && cp -r {demo}/Biology my-plugin/datasets/ward-data",)
+    ),
     "from-r2med.md": Assumed(
         {"--llm o3-mini": "--llm author"}, before=("mkdir -p R2MED/dataset && cp -r {demo}/Biology R2MED/dataset",)
     ),

@@ -12,23 +12,38 @@ AS_TYPED, WITH_STAND_INS, NOT_RUN = "", "sh", "shell"
 """Kinds of blocks. The site says below a block of the last two kinds how far the tests go (docs/site.css)."""
 
 
+INSTALL = re.compile(r"pip install -e '\.\[([a-z,]+)\]'")
+"""The command that installs optional parts."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A line of a block that a reader types, without the comment behind it."""
 
     kind: str
     text: str
+    installed: frozenset[str] = frozenset()
+    """The optional parts that the page says to install above this line."""
 
 
 def lines(page: str) -> list[Line]:
     """Return what a page says to type, in its order. Lines that end in a backslash are joined."""
     text = (DOCS / page).read_text(encoding="utf-8")
     found = []
-    for kind, body in BLOCK.findall(text):
+    for block in BLOCK.finditer(text):
+        kind, body = block.groups()
         if kind in (AS_TYPED, WITH_STAND_INS, NOT_RUN) and not body.startswith("# file:"):
-            typed = (re.sub(r"(^|\s)#.*", "", line).strip() for line in body.replace("\\\n", " ").splitlines())
-            found += [Line(kind, line) for line in typed if line]
+            above = text[: block.start()]
+            for line in body.replace("\\\n", " ").splitlines():
+                if typed := re.sub(r"(^|\s)#.*", "", line).strip():
+                    found.append(Line(kind, typed, _parts(above)))
+                above += f"{line}\n"
     return found
+
+
+def _parts(text: str) -> frozenset[str]:
+    """Return the optional parts that a text says to install."""
+    return frozenset(part for named in INSTALL.findall(text) for part in named.split(","))
 
 
 def write_files(page: str, folder: Path) -> None:

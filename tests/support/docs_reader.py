@@ -9,24 +9,25 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
 from support.docs_assumed import Assumed
 from support.docs_pages import AS_TYPED, WITH_STAND_INS, Line
 from support.docs_stand_ins import VARIABLES, WORDS, use_hub_cache
-from support.fork_server import ForkServer
+from support.fork_server import ForkServer, Running
 from support.keys import KEY
-from support.processes import PATIENCE, environment, wait_for
+from support.processes import PATIENCE, Ended, environment, wait_for
 
 PROGRAMS = ("r2med", "curl", "export", "cp")
 """What the reader can type. All other programs of the docs are only shown."""
-PORTS = {"serve": 8000, "review": 8070, "board": 8080}
+PORTS = {"serve": 8000, "review": 8070}
 """Where the servers of r2med are found if no port is given."""
 ENDS_BY_ITSELF = {"export", "import", "show"}
 """With these `r2med review` shows no page."""
@@ -37,12 +38,47 @@ def program_of(text: str) -> str:
     return re.sub(r"^(?:[A-Z_0-9]+=\S+ )*", "", text).split(" ")[0]
 
 
+class Started(Protocol):
+    """A command that was started and may run on."""
+
+    def has_ended(self) -> bool:
+        """Return True if it has ended."""
+
+    def ended(self) -> Ended:
+        """Wait for its end."""
+
+
+class Terminal(Protocol):
+    """Where commands of r2med are typed."""
+
+    def run(self, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> Ended:
+        """Run `r2med WORDS` to its end."""
+
+    def start(self, words: Sequence[str], folder: Path, variables: Mapping[str, str], log: Path) -> Started:
+        """Start `r2med WORDS`. The log gets the number of its process, and then what it prints."""
+
+
+@dataclass(frozen=True)
+class ForkedTerminal:
+    """A terminal in the environment of the tests. The start of a command takes no time there."""
+
+    server: ForkServer
+    hub: str
+    """The hub's cache."""
+
+    def run(self, words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> Ended:
+        return self.server.run(*words, cwd=folder, fault=partial(use_hub_cache, self.hub), **variables)
+
+    def start(self, words: Sequence[str], folder: Path, variables: Mapping[str, str], log: Path) -> Running:
+        return self.server.start(*words, cwd=folder, fault=partial(_tell_lines, log), **variables)
+
+
 @dataclass
 class Reader:
     """Somebody at a terminal: a folder, variables that the page exported, and servers that were started."""
 
     folder: Path
-    server: ForkServer
+    terminal: Terminal
     places: Mapping[str, str]
     """Where the stand-ins are, by the names in braces of the tables."""
     assumed: Assumed = field(default_factory=Assumed)
@@ -64,12 +100,22 @@ class Reader:
 
     def type(self, line: Line) -> None:
         """Do what a line says, and fail if that fails."""
-        text = line.text if line.kind == AS_TYPED else self.replaced(line.text)
-        variables = {} if line.kind == AS_TYPED else self.variables()
+        ended = self.typed_line(line)
+        expected = 2 if line.text == self.assumed.stops and line.text not in self.typed else 0
+        assert ended is None or ended.returncode == expected, (
+            f"{line.text}\nas {self.meant(line)}\n{ended.stdout}\n{ended.stderr}"
+        )
+        self.typed.add(line.text)
+
+    def typed_line(self, line: Line) -> Ended | None:
+        """Do what a line says. Return how its command ended, or None if another program or a server did it."""
+        text = self.meant(line)
+        variables = self.exported if line.kind == AS_TYPED else self.variables()
         program = program_of(text)
         words = shlex.split(text.partition(f"{program} ")[2])
         if program == "export":
-            self.exported |= {word.partition("=")[0]: KEY for word in words}
+            named = dict(word.split("=", 1) for word in words)
+            self.exported |= named if line.kind == AS_TYPED else dict.fromkeys(named, KEY)
         elif program == "curl":
             self.curl(text)
         elif program == "cp":
@@ -80,14 +126,14 @@ class Reader:
             self.look(port)
         else:
             before = dict(word.split("=", 1) for word in text.partition("r2med ")[0].split())
-            fault = partial(use_hub_cache, self.places["hub"])
-            ended = self.server.run(*words, cwd=self.folder, fault=fault, **variables | before)
-            expected = 2 if line.text == self.assumed.stops and line.text not in self.typed else 0
-            assert ended.returncode == expected, f"{line.text}\nas {text}\n{ended.stdout}\n{ended.stderr}"
-        self.typed.add(line.text)
+            return self.terminal.run(words, self.folder, variables | before)
+        return None
 
-    def replaced(self, text: str) -> str:
-        """Return a line with the stand-ins in the place of what a page names."""
+    def meant(self, line: Line) -> str:
+        """Return what is typed for a line: with stand-ins where it needs them."""
+        text = line.text
+        if line.kind == AS_TYPED:
+            return text
         for pattern, instead in [*self.assumed.words.items(), *WORDS.items()]:
             if re.search(pattern, text):
                 given = instead(self.folder) if callable(instead) else instead.format_map(self.places)
@@ -126,7 +172,7 @@ class Reader:
         log = self.folder / "served.txt"
         log.unlink(missing_ok=True)
         words = [*self.served[port], "--port", "0"]
-        running = self.server.start(*words, cwd=self.folder, fault=partial(_tell_lines, log), **self.variables())
+        running = self.terminal.start(words, self.folder, self.variables(), log)
         wait_for(lambda: running.has_ended() or bool(log.exists() and re.search(r"http.*\n", log.read_text())))
         if running.has_ended():
             raise AssertionError(f"r2med {shlex.join(words)}\n{running.ended().stderr}")
@@ -140,7 +186,7 @@ class Reader:
 
 
 def _serves(words: list[str]) -> bool:
-    return words[0] == "serve" or "--serve" in words or (words[0] == "review" and not ENDS_BY_ITSELF & {*words})
+    return words[0] == "serve" or (words[0] == "review" and not ENDS_BY_ITSELF & {*words})
 
 
 def _review(client: httpx.Client) -> None:

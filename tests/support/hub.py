@@ -78,7 +78,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             if path == listing:
                 self._send(json.dumps([_entry(name, body) for name, body in hub.files.items()]).encode())
             elif path in (about, newest, main):
-                siblings = [{"rfilename": name} for name in hub.files]
+                siblings = [{"rfilename": name, "size": len(body)} for name, body in hub.files.items()]
                 self._send(json.dumps({"id": hub.repository, "sha": hub.revision, "siblings": siblings}).encode())
             elif (name := path.removeprefix(file)) in hub.files:
                 self._send_file(name, with_body)

@@ -98,14 +98,15 @@ def zipped(path: Path, files: Files, extra: Callable[[zipfile.ZipFile], None] = 
 
 
 def unmarked(*folders: Path) -> list[object]:
-    """Return the content of every file in some folders, without the marks that `unpack` gives to records."""
+    """Return the content of every file in some folders, without what `unpack` and a later run note in records."""
     return [_unmarked(path, content) for path, content in tree(*folders).items()]
 
 
 def _unmarked(path: str, content: bytes) -> object:
     if not path.endswith(".json"):
         return content
-    return {name: value for name, value in json.loads(content).items() if name not in ("unpacked", "checksum")}
+    noted = ("unpacked", "named", "checksum")
+    return {name: value for name, value in json.loads(content).items() if name not in noted}
 
 
 def tree(*folders: Path) -> Files:

@@ -20,6 +20,7 @@ from r2med.foundation.pages.page import Page, Section
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import write_atomically
+from r2med.systems.system import System
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,10 @@ def run_analyses(
     named = flattened(names)
     wanted = checked_names(named)
     with running(setup) as runtime:
-        return _analysed(named, wanted, Path(out), announce, Material.given(runtime, **material))
+        given = Material.given(runtime, **material)
+        if given.model:
+            System.parse(given.model, runtime).check_installed()
+        return _analysed(named, wanted, Path(out), announce, given)
 
 
 def _analysed(

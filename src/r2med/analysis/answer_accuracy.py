@@ -98,17 +98,16 @@ def _ratings(
     rater = LLMRater.of(questions.chat, rubric, questions.tallies[GRADES])
     names = list(dict.fromkeys(dataset for dataset, _, _ in items))
     references = {name: references_of(query for dataset, query, _ in items if dataset == name) for name in names}
-    controls = plant(answer_controls(pool, references, last), len(pool), " ".join(names))
+    controls = plant(answer_controls(pool, references, last), " ".join(names))
     panel = Panel([rater], controls, untested=True)
     if questions.rehearsal:
         questions.add_preview(GRADES, rater.preview(panel.items(pool)))
         return {}, []
-    rated = panel.rate(rater, panel.test(rater, "answers"), pool)
-    if rated.test.fault:
-        return {}, [f"{rater.name} does not count as a judge: among the texts {rated.test.fault}."]
+    test = panel.test(rater, "answers")
+    rated = panel.rate(rater, pool)
     notes = [f"{rater.name} is a judge that was not tested: the texts give too few controls."]
     verdicts = {number: (rater.says_yes(rating), rating.why) for number, rating in rated.ratings.items()}
-    return verdicts, notes if rated.test.untested else []
+    return verdicts, [] if test.is_enough else notes
 
 
 def rule_table(name: str, judged: Sequence[Judged]) -> Table:

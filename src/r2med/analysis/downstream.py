@@ -9,6 +9,7 @@ from r2med.evaluation.measure.measures import ANSWER_FAMILIES
 from r2med.evaluation.records.answer_collection import MAIN_MEASURE, AnswerCollection, collect_answers
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.page import Section
+from r2med.foundation.text.terminal_text import quoted
 
 
 def downstream(material: Material) -> Section:
@@ -29,7 +30,7 @@ def _collected(material: Material) -> AnswerCollection:
         words = data_words(material.data)
         raise UserError(
             f"there are no answer records of {', '.join(words)} in {material.results}: make some with r2med "
-            f"answer bm25 --reader LLM --data {' '.join(words)}"
+            f"answer bm25 --reader LLM --data {quoted(','.join(words))}"
         )
     return AnswerCollection(kept, read.notices)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from r2med.analysis.llm_questions import Questions
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.given_data import GivenData, data_words, given_data, loaded
 from r2med.evaluation.comparison.largest_group import largest_group, names_systems
 from r2med.evaluation.comparison.standings import MEASURE
@@ -93,9 +93,10 @@ class Material:
 
     @property
     def data_names(self) -> set[str]:
-        """Names that the named datasets have in records."""
+        """Names that the named datasets have in records. A folder that is gone had the name of its path."""
         words = data_words(self.data)
-        return {*words, *(Path(word).name for word in words), *typed_places(self.data, self.runtime.store)}
+        gone = {Path(word).name for word in words if not Path(word).is_dir()}
+        return {*words, *gone, *typed_places(self.data, self.runtime.store)}
 
     @cached_property
     def datasets(self) -> Mapping[str, Dataset]:
@@ -106,7 +107,7 @@ class Material:
             return self.recorded
         from r2med.data import names
 
-        return {name: load(name, self.runtime.store) for name in names("demo")}
+        return {name: loaded(name, self.runtime.store) for name in names("demo")}
 
     @cached_property
     def recorded(self) -> Mapping[str, Dataset]:

@@ -41,12 +41,12 @@ class Expanded:
         if not llm:
             return None
         names = [stage.name for stage in record.stages if stage.stage != "expand"]
-        return cls(record.system, str(llm), joined_stages(names), record.settings["expand"]["stage"])
+        return cls(record.display_name, str(llm), joined_stages(names), record.settings["expand"]["stage"])
 
 
 def expanded_systems(collection: RecordCollection) -> list[Expanded]:
     """Return the systems that expand queries with an LLM, in their order."""
-    known = {kept.record.system: each for kept in collection if (each := Expanded.of(kept))}
+    known = {kept.record.display_name: each for kept in collection if (each := Expanded.of(kept))}
     return list(known.values())
 
 

@@ -38,6 +38,18 @@ _signals: list[int] = []
 """The signals that asked this process to end."""
 
 
+ORIGINAL_FLAGS = {
+    "--mode": "r2med run or r2med generate",
+    "--task": "--data (R2MED for All)",
+    "--retriever_name": "r2med run NAME",
+    "--reranker_name": "r2med run 'RETRIEVER → NAME@100'",
+    "--recall_k": "the number after @",
+    "--gar_method": "--expand",
+    "--gar_llm": "--llm",
+}
+"""The flags of the benchmark's own code, and what is typed here instead. docs/from-r2med.md explains them."""
+
+
 TYPED = {"->": "→"}
 """Words that are replaced before parsing. An arrow in ASCII would be read as an option."""
 
@@ -125,6 +137,9 @@ def _usage_fault(error: Any, message: str) -> str:
     path = context.command_path if context else "r2med"
     page = f"{path} --help lists them"
     option = getattr(error, "option_name", "")
+    if option in ORIGINAL_FLAGS and message.startswith("No such option"):
+        here = ORIGINAL_FLAGS[option]
+        return f"{option} is a flag of R2MED's own code: here it is {here}; docs/from-r2med.md has each of its commands"
     if option and message.startswith("No such option"):  # an option without its value has a name too
         known = [flag for each in context.command.params for flag in each.opts] if context else []
         return _with_nearest(f"no option {option} for {path}", nearest(option, known), page)

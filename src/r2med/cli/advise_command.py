@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from r2med.cli.generated import Shown
 from r2med.foundation.core.notices import Notice
+from r2med.foundation.text.terminal_text import quoted
 
 if TYPE_CHECKING:
     from r2med.evaluation.advice.advice import Advice, Rung
@@ -38,7 +39,7 @@ def _page(advice: Advice, folder: Path) -> Page:
         Column("$ / 1,000", "dollars", missing=UNKNOWN),
     )
     table = Table(columns, [_row(rung, advice) for rung in advice.rungs])
-    lines = (*advice.verdict(), f"Use it: {advice.serve}", f"The ladder as a picture: r2med board {folder}")
+    lines = (*advice.verdict(), f"Use it: {advice.serve}", f"The ladder as a picture: r2med board {quoted(folder)}")
     notes = [Note(line, whole=True) for line in _notes(advice)]
     verdict = [Note(line, whole=True) for line in lines]
     return Page(f"Advice for {advice.dataset}", [Section("", [table, *notes]), Section("", verdict)], kind="advice")

@@ -21,6 +21,7 @@ from r2med.cli.data_import_command import confirm_import, show_import
 from r2med.cli.doctor_command import show_diagnosis
 from r2med.cli.generate_command import show_texts
 from r2med.cli.generated import generated
+from r2med.cli.help_pages import Application
 from r2med.cli.label_command import show_audit, show_judged, show_nuggets
 from r2med.cli.lock_command import show_lock
 from r2med.cli.plan_output import show_calls, show_plan
@@ -46,7 +47,7 @@ from r2med.public.review_functions import export_review, import_review, serve_re
 from r2med.public.run_functions import generate, lock, run
 from r2med.public.share_functions import pack, submit, unpack, verify
 
-app = typer.Typer(
+app = Application(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -65,7 +66,7 @@ GREETING = """\
 r2med {version} measures how well a retrieval system reasons about medicine. To start:
 
   r2med run                                      evaluate BM25 on the bundled demo, in seconds and offline
-  r2med data import notes.csv asked.csv -o mine  make a dataset of your own tables
+  r2med data import notes.csv questions.csv -o mine  make a dataset of your own tables
   r2med advise mine                              which pipeline to use on it, and the command that serves it
   r2med run bm25 → bge-reranker@100 --plan       what a larger run would do, fetch and cost; nothing is done yet
 
@@ -84,7 +85,7 @@ def _root(
             print(printable(line))
 
 
-data = typer.Typer(help="Import, fetch, check and export datasets, and write training sets.", no_args_is_help=True)
+data = Application(help="Import, fetch, check and export datasets, and write training sets.", no_args_is_help=True)
 data.command("import")(generated(import_data, show_import, confirm=confirm_import))
 data.command("example")(generated(example_data, show_example))
 data.command("fetch")(generated(fetch_data, show_fetched))
@@ -92,12 +93,12 @@ data.command("check")(generated(check_data, show_problems))
 data.command("export")(generated(export_data, show_exported))
 data.command("training")(generated(training_data, show_training))
 
-build = typer.Typer(help="Build a benchmark from a plan, and look at its steps and items.", no_args_is_help=True)
+build = Application(help="Build a benchmark from a plan, and look at its steps and items.", no_args_is_help=True)
 build.command("run")(generated(run_build, show_built, show_build_calls))
 build.command("show")(generated(show_build, show_listing))
 build.command("example")(generated(example_build, show_example_plan))
 
-review = typer.Typer(
+review = Application(
     help="People review passages, labels of judges and texts of LLMs: the page, files, agreement.", no_args_is_help=True
 )
 review.command("serve")(generated(serve_review, show_nothing))
@@ -105,59 +106,62 @@ review.command("export")(generated(export_review, show_lines))
 review.command("import")(generated(import_review, show_lines))
 review.command("show")(generated(show_review, show_listing))
 
-prompts = typer.Typer(
+prompts = Application(
     help="Start a set of prompt templates of your own, or fetch the prompt of a reranker's authors.",
     no_args_is_help=True,
 )
 prompts.command("new")(generated(new_prompts, show_new_prompts))
 prompts.command("fetch")(generated(fetch_prompts, show_fetched_prompt))
 
-cache = typer.Typer(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
+cache = Application(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
 cache.command("list")(generated(list_cache, show_listing))
-cache.command("clear")(generated(clear_cache, show_lines))
+cache.command("clear")(generated(clear_cache, show_listing))
 cache.command("verify")(generated(verify_cache, show_verified_cache))
 
 PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
-    "First": {
+    "Measure systems": {
         "run": generated(run, show_results, show_plan),
         "compare": generated(compare, show_comparison),
         "board": generated(board, show_board),
-        "search": generated(search, show_found),
-        "serve": generated(serve, show_nothing),
+        "why": generated(why, show_story),
+        "analyse": generated(analyse, show_analysis, show_calls),
+        "generate": generated(generate, show_texts, show_calls),
+        "answer": generated(answer, show_answers, show_calls),
+        "score": generated(score, show_scores),
+        "records": records,
+        "lock": generated(lock, show_lock),
+        "reproduce": generated(reproduce, show_reproductions, show_expected),
+    },
+    "Search your own data": {
         "data": data,
         "advise": generated(advise, show_advice),
-        "doctor": generated(doctor, show_diagnosis),
+        "search": generated(search, show_found),
+        "serve": generated(serve, show_nothing),
     },
-    "Evaluate": {
-        "generate": generated(generate, show_texts, show_calls),
-        "lock": generated(lock, show_lock),
-        "score": generated(score, show_scores),
-        "answer": generated(answer, show_answers, show_calls),
-        "analyse": generated(analyse, show_analysis, show_calls),
-        "reproduce": generated(reproduce, show_reproductions, show_expected),
-        "why": generated(why, show_story),
-        "records": records,
-    },
-    "Labels": {
+    "Build and check a benchmark": {
+        "build": build,
+        "review": review,
         "audit": generated(audit, show_audit),
         "judge": generated(judge, show_judged, show_calls),
         "nuggets": generated(nuggets, show_nuggets, show_calls),
     },
-    "Build": {"build": build, "review": review},
-    "Leaderboard": {"submit": generated(submit, show_entry), "verify": generated(verify, show_verifications)},
-    "Share": {"pack": generated(pack, show_pack), "unpack": generated(unpack, show_unpacked)},
-    "Catalogue": {
+    "Publish results": {
+        "submit": generated(submit, show_entry),
+        "verify": generated(verify, show_verifications),
+        "pack": generated(pack, show_pack),
+        "unpack": generated(unpack, show_unpacked),
+        "cite": generated(cite, show_citation),
+    },
+    "Look things up": {
         "list": generated(list_, show_listing),
         "show": generated(show, show_name),
         "check-model": generated(check_model, show_lines),
         "prompts": prompts,
-    },
-    "Machine": {
+        "doctor": generated(doctor, show_diagnosis),
         "cache": cache,
-        "cite": generated(cite, show_citation),
     },
 }
-"""The panels of the help page, and the commands in each. Most people need those of the first panel only."""
+"""The panels of the help page in the order of use, and the commands in each: of a researcher, a team, an author."""
 
 for _panel, _commands in PANELS.items():
     for _name, _command in _commands.items():

@@ -7,7 +7,6 @@ from pathlib import Path
 from r2med.foundation.text.terminal_text import printable
 
 
-def show_board(page: Path, serve: bool) -> None:
-    """Print the page to open, if it was not served."""
-    if not serve:
-        print(printable(f"The board: {page}"))
+def show_board(page: Path) -> None:
+    """Print the page to open."""
+    print(printable(f"The board: {page}"))

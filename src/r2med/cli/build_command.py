@@ -43,7 +43,7 @@ def _why_no_dataset(steps: Sequence[Done]) -> str:
     return f"No dataset was written, because no candidate was judged{empty}."
 
 
-def show_build_calls(plans: Sequence[tuple[str, Plan]]) -> Shown:
+def show_build_calls(plans: Sequence[tuple[str, Plan | None]]) -> Shown:
     """Show what a build would ask at most."""
     from r2med.construction.build_page import calls_page
 

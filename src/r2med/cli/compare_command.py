@@ -5,33 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from r2med.cli.generated import INCOMPLETE, UNDECIDED, Shown
+from r2med.foundation.core.flags import OUTPUT, Flag
 from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
     from r2med.evaluation.comparison.comparison import Comparison
     from r2med.evaluation.comparison.gaps import Pair
     from r2med.evaluation.comparison.gate import GateVerdict
-    from r2med.foundation.pages.page import Content, Page, Section, Table
-
-MAX_SENTENCES = 10
-"""Pairs up to which each is described in sentences."""
+    from r2med.foundation.pages.page import Content, Note, Page, Section, Table
 
 MAX_GAP_TABLES = 3
 """Pairs up to which each is shown dataset by dataset."""
 
 
-def show_comparison(compared: Comparison, form: str) -> Shown:
-    """Show sentences for people, and a table of all pairs for papers and spreadsheets."""
+def show_comparison(
+    compared: Comparison,
+    form: str,
+    *,
+    pairs: Annotated[
+        bool,
+        Flag("Also print each pair, with its tests and the queries that moved most, as all other formats do.", OUTPUT),
+    ] = False,
+) -> Shown:
+    """Show the ranking for people, and a table of all pairs for papers and spreadsheets."""
     from r2med.evaluation.comparison.corrected_scores import estimates_page
     from r2med.foundation.pages.page import Section
 
     if compared.estimates is not None:
         page = estimates_page(compared.estimates)
     else:
-        page = _verdicts(compared) if form in ("text", "html") else _pairs(compared)
+        with_pairs = pairs or form == "html" or bool(compared.slices)  # slices are shown with their pair only
+        page = _verdicts(compared, with_pairs) if form in ("text", "html") else _pairs(compared)
     if compared.choice is not None:
         page = replace(page, sections=[*page.sections, Section("", compared.choice.sentences(compared.measure))])
     if compared.gate:
@@ -68,25 +75,53 @@ def _pairs(compared: Comparison) -> Page:
     return table_page("", pair_table(compared))
 
 
-def _verdicts(compared: Comparison) -> Page:
-    """Return the ranking, and sentences about each pair."""
+def _verdicts(compared: Comparison, with_pairs: bool) -> Page:
+    """Return the ranking with sentences on how to read it, and each pair if they are asked for."""
     from r2med.evaluation.comparison import verdicts
+    from r2med.evaluation.records.used_labels import AS_PUBLISHED
     from r2med.foundation.pages.page import Note, Page, Section
 
-    lower = compared.lower_is_better
-    notes = [Note(f"Labels: {compared.labels}.", "quiet"), Note(verdicts.class_rule(compared), "quiet")]
-    sections = [Section(compared.heading, [_ranking(compared), _chance(compared), *notes])]
-    pairs = len(compared.pairs)
-    if pairs > MAX_SENTENCES:
-        differ = sum(pair.significant for pair in compared.pairs)
-        sections.append(Section("", [f"Of {pairs:,} pairs {differ:,} differ: --format json has them all."]))
-    for pair in compared.pairs if pairs <= MAX_SENTENCES else ():
-        verdict = Note(verdicts.verdict(pair, pairs, lower), "strong" if pair.significant else "")
-        shown = _gaps(compared, verdicts.better_first(pair, lower)) if pairs <= MAX_GAP_TABLES else []
-        sections.append(Section("", [verdict, verdicts.chance(pair), verdicts.details(pair, lower), *shown]))
+    tables = [_ranking(compared)]
+    if any(standing.varies for standing in compared.systems):
+        tables.append(_chance(compared))
+    notes = [Note(verdicts.class_rule(compared), "quiet")]
+    if compared.labels != AS_PUBLISHED:
+        notes.insert(0, Note(f"Labels: {compared.labels}.", "quiet"))
+    sections = [Section(compared.heading, [*tables, *notes])]
+    if with_pairs:
+        sections += [_pair(compared, pair) for pair in compared.pairs]
+    elif len(compared.pairs) == 1 or compared.baseline:
+        sections.append(Section("", [_verdict(compared, pair) for pair in compared.pairs]))
     warnings = [Note(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
-    sections.append(Section("", [verdicts.detectable(compared), *warnings]))
+    more = [] if with_pairs else [_differing(compared)]
+    sections.append(Section("", [verdicts.detectable(compared), *warnings, *more]))
     return Page("Comparison of systems", sections, kind="comparison")
+
+
+def _verdict(compared: Comparison, pair: Pair) -> Note:
+    from r2med.evaluation.comparison.verdicts import verdict
+    from r2med.foundation.pages.page import Note
+
+    sentence = verdict(pair, len(compared.pairs), compared.lower_is_better)
+    return Note(sentence, "strong" if pair.significant else "")
+
+
+def _pair(compared: Comparison, pair: Pair) -> Section:
+    """Return what is known of a pair. A few pairs are also shown dataset by dataset."""
+    from r2med.evaluation.comparison.verdicts import better_first, chance, details
+    from r2med.foundation.pages.page import Section
+
+    lower = compared.lower_is_better
+    gaps = _gaps(compared, better_first(pair, lower)) if len(compared.pairs) <= MAX_GAP_TABLES else []
+    return Section("", [_verdict(compared, pair), chance(pair), details(pair, lower), *gaps])
+
+
+def _differing(compared: Comparison) -> str:
+    """Return a sentence with the number of pairs that differ, and the flag that shows them."""
+    if len(compared.pairs) == 1:
+        return "--pairs shows its tests, and the queries that moved most."
+    differ = sum(pair.significant for pair in compared.pairs)
+    return f"{differ:,} of {len(compared.pairs):,} pairs differ: --pairs shows each."
 
 
 def _ranking(compared: Comparison) -> Table:

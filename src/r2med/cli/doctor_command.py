@@ -20,7 +20,7 @@ def show_diagnosis(diagnosis: Diagnosis) -> Shown:
     free = f"{diagnosis.cache_free / 1e9:.1f} GB free" if diagnosis.cache_free else "cannot be written to"
     rows = [
         *((name, version) for name, version in diagnosis.versions.items()),
-        ("devices", ", ".join(diagnosis.devices) or f"none for models: {install_extra('dense')}"),
+        ("devices", ", ".join(diagnosis.devices) or f"none for models: {install_extra('models')}"),
         ("CPU cores", str(diagnosis.cores)),
         ("cache", f"{diagnosis.cache} ({free})"),
         *((f"extra {name}", f"lacks {lacks}" if lacks else "installed") for name, lacks in missing.items()),

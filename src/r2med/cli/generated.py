@@ -19,6 +19,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli.formats import Format, show_page
+from r2med.cli.help_pages import metavar
 from r2med.cli.rare_flags import with_help_all
 from r2med.cli.setup_flags import given_settings, make_setup, setup_parameter
 from r2med.foundation.core.errors import UserError
@@ -222,7 +223,7 @@ def _parameter(each: TypedParameter, flag: Flag) -> inspect.Parameter:
     kind, is_list = _typed_kind(each, flag)
     settings: dict[str, Any] = {
         "help": flag.help,
-        "metavar": flag.metavar or None,
+        "metavar": flag.metavar or None if isinstance(flag, Argument) else metavar(flag, kind),
         "rich_help_panel": flag.panel or None,
         "autocompletion": getattr(completion, flag.completion) if flag.completion else None,
         "hidden": flag.is_rare,

@@ -25,14 +25,11 @@ def show_audit(audited: Audit, form: str) -> Shown:
     return Shown(page, audited.model_dump(mode="json"), code=1 if audited.verdict == "broken" else 0)
 
 
-def show_judged(judged: JudgedPools, out: str | Path, accept: bool) -> Shown:
-    """Show what the judges said. The command ends with an error if no overlay was written."""
+def show_judged(judged: JudgedPools, out: str | Path) -> Shown:
+    """Show what the judges said."""
     from r2med.assessment.judgements.judge_page import judge_json, judge_page
 
-    written = str(out) if accept or not judged.fault else ""
-    kept = "no overlay was written; the answers are kept, and r2med judge --accept writes them marked"
-    fault = "" if written else f"{judged.fault}: {kept}"
-    return Shown(judge_page(judged, written), judge_json(judged, written), fault=fault)
+    return Shown(judge_page(judged, str(out)), judge_json(judged, str(out)))
 
 
 def show_nuggets(made: MadeNuggets, out: str | Path, data: str | Path) -> None:

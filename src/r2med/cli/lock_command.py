@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from r2med.foundation.text.plurals import counted
-from r2med.foundation.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable, quoted
 
 if TYPE_CHECKING:
     from r2med.evaluation.records.lock_file import Lock
@@ -18,4 +18,4 @@ def show_lock(made: Lock, out: str | Path) -> None:
     print(
         printable(f"{out}: {sizes}, {counted(len(made.pairs), 'comparison')} by {made.measure}; digest {made.digest}")
     )
-    print(printable(f"then: r2med run --lock {out}, and r2med compare --lock {out}"))
+    print(printable(f"then: r2med run --lock {quoted(out)}, and r2med compare --lock {quoted(out)}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from itertools import zip_longest
 from operator import add
@@ -29,8 +30,9 @@ def show_plan(plan: RunPlan) -> None:
     from r2med.data.dataset_cards import groups
     from r2med.evaluation.running.plan_table import plan_table
     from r2med.evaluation.running.planning import absent_data, runs_planned, stage_plans
+    from r2med.foundation.core.errors import MissingExtraError
     from r2med.foundation.pages.page import table_page
-    from r2med.foundation.text.terminal_text import printable
+    from r2med.foundation.text.terminal_text import printable, quoted
     from r2med.models.encoders.devices import devices
     from r2med.systems.system.families import reuse_notes
 
@@ -40,7 +42,8 @@ def show_plan(plan: RunPlan) -> None:
     reads = not absent and not all(system.only_searches for system in plan.systems)
     datasets = plan.datasets() if reads else []
     for system in plan.systems if datasets else ():
-        system.check(datasets)
+        with suppress(MissingExtraError):  # the plan of its stage says what is missing
+            system.check(datasets)
     previews = {} if absent else _previews(plan, datasets)
     planned = [
         (system, [_with_calls(each, previews, plan.runs(system)) for each in stages])
@@ -56,7 +59,9 @@ def show_plan(plan: RunPlan) -> None:
     if not asking:
         print("no LLM would be asked")
     elif absent:
-        named = next((group for group, names in groups().items() if set(names) == set(absent)), " ".join(absent))
+        named = next(
+            (group for group, names in groups().items() if set(names) == set(absent)), " ".join(map(quoted, absent))
+        )
         print(f"prompts are shown when the data are on this machine: r2med data fetch {named}")
     show_previews(previews, plan.runtime)
 

@@ -22,21 +22,52 @@ def show_reproductions(outcomes: Sequence[Reproduction]) -> Shown:
 
     value = [{**outcome.model_dump(mode="json"), "verdict": outcome.verdict} for outcome in outcomes]
     failed = any(outcome.verdict == "off" or outcome.errors for outcome in outcomes)
-    page = Page("Reproduction of known scores", list(map(_section, outcomes)))
+    not_run = [outcome for outcome in outcomes if outcome.verdict == "not run" and outcome.errors]
+    sections = [_section(outcome) for outcome in outcomes if outcome not in not_run]
+    page = Page("Reproduction of known scores", [*sections, *([_reasons(not_run)] if not_run else [])])
     return Shown(page, value, INCOMPLETE if failed else 0)
 
 
+def _reasons(not_run: Sequence[Reproduction]) -> Section:
+    """Return a line for each distinct reason why systems were not run. A hub that is away is the reason of many."""
+    from r2med.foundation.core.notices import Notice, joined
+    from r2med.foundation.pages.page import Note, Section
+
+    systems: dict[tuple[str, ...], list[str]] = {}
+    for outcome in not_run:
+        systems.setdefault(outcome.errors, []).append(outcome.expectation.system)
+    lines = []
+    for errors, names in systems.items():
+        which = names[0] if len(names) == 1 else f"{len(names)} systems, such as {names[0]}"
+        lines.append(Note(Notice(f"not run: {which}: ", joined("; ", errors)), "error", whole=True))
+    return Section("", lines)
+
+
 def show_expected(plan: Sequence[Reproduction] | tuple[Sequence[Expectation], Sequence[PublishedRow]]) -> Shown:
-    """Show what would be run, or all known scores."""
+    """Show what would be run, one system as a whole and several in a table, or all known scores."""
     from r2med.foundation.pages.page import table_page
 
     if isinstance(plan, list):
-        return replace(show_reproductions(plan), code=0)
+        shown = replace(show_reproductions(plan), code=0)
+        return shown if len(plan) == 1 else replace(shown, page=table_page("What would be run", _planned(plan)))
     expected, others = cast("tuple[Sequence[Expectation], Sequence[PublishedRow]]", plan)
     value = [{**each.model_dump(mode="json"), "command": each.command()} for each in expected]
     value += [_not_runnable_value(row) for row in others]
     tables = [*([_expected(expected)] if expected else []), *([_not_runnable(others)] if others else [])]
     return Shown(table_page("Expected scores", *tables), value)
+
+
+def _planned(outcomes: Sequence[Reproduction]) -> Table:
+    """Return a row for each system with the last of its expected scores, which is the average if there is one."""
+    from r2med.foundation.pages.cells import Column
+    from r2med.foundation.pages.page import Table
+
+    rows = []
+    for outcome in outcomes:
+        figure = outcome.figures[-1]
+        rows.append((outcome.expectation.system, figure.dataset, figure.measure, figure.expected))
+    texts = (Column("system"), Column("dataset", whole=True), Column("measure", whole=True))
+    return Table((*texts, Column("expected", "score")), rows)
 
 
 def _expected(expected: Sequence[Expectation]) -> Table:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from r2med.cli import completion
+from r2med.cli.help_pages import metavar
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.flags import Flag
 from r2med.foundation.runtime.setup import Setup, printed_bytes
@@ -18,16 +19,16 @@ from r2med.foundation.runtime.setup import Setup, printed_bytes
 def setup_parameter(field: Field[Any], help: str = "") -> inspect.Parameter:
     """Return the parameter of a command that sets a field of Setup, with the field's help and default."""
     flag: Flag = field.metadata["flag"]
+    kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)
     option = typer.Option(
         *flag_names(field.name),
-        metavar=flag.metavar or None,
+        metavar=metavar(flag, kind),
         help=help or flag.help,
         show_default=flag.show_default,
         rich_help_panel=flag.panel,
         autocompletion=getattr(completion, flag.completion) if flag.completion else None,
         hidden=flag.is_rare,
     )
-    kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)
     default: Any = field.default
     default = printed_bytes(default) if field.name == "memory" else default
     if default in ("", (), None):  # None means that a flag was not typed; an empty text was typed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from r2med.cli.generated import Shown
 from r2med.foundation.text.plurals import counted
-from r2med.foundation.text.terminal_text import printable
+from r2med.foundation.text.terminal_text import printable, quoted
 
 if TYPE_CHECKING:
     from r2med.publication.leaderboard.submission import Entry
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 def show_entry(entry: Entry, records: Sequence[str] | None, out: str | Path, results: str | Path) -> None:
     """Show what an entry contains, and how it is checked."""
-    names = [*(record.system for record in entry.records), *(record.system for record in entry.answers)]
+    names = [*(record.display_name for record in entry.records), *(record.system for record in entry.answers)]
     systems = dict.fromkeys(names)
     answers = f" and {counted(len(entry.answers), 'answer record')}" if entry.answers else ""
     print(printable(f"{out}: {counted(len(entry.records), 'record')}{answers} of {', '.join(systems)}"))
     runs = next((each for each in records or () if Path(each).is_dir()), results)
-    print(printable(f"check it with: r2med verify {out} --runs {runs}"))
+    print(printable(f"check it with: r2med verify {quoted(out)} --runs {quoted(runs)}"))
 
 
 def show_verifications(checked: Sequence[Verification], form: str) -> Shown:
@@ -50,7 +50,7 @@ def show_pack(manifest: PackManifest, out: str | Path, form: str) -> Shown:
     file = Path(out)
     page = pack_page(manifest, file, [record.command for record in manifest.records])
     if form == "text":
-        how = f"unpack it elsewhere with: r2med unpack {file.name} --sha256 {sha256(file)}"
+        how = f"unpack it elsewhere with: r2med unpack {quoted(file.name)} --sha256 {sha256(file)}"
         page = replace(page, sections=[*page.sections, Section("", [Note(how, whole=True)])])
     return Shown(page, manifest.model_dump(mode="json"))
 

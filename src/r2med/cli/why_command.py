@@ -51,7 +51,7 @@ def _page(story: Story) -> Page:
         marked_passage(f"found {rank}. {found.id}, {_grade(found)}:", found.text, words, FEWER_LETTERS)
         for rank, found in enumerate(story.first, 1)
     ]
-    about = f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.system}"
+    about = f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.display_name}"
     return Page(title, [Section(title, parts, aside=about, aside_tone=""), Section("", [_ranks(story)])], kind="why")
 
 
@@ -92,7 +92,7 @@ def _value(story: Story) -> dict[str, Any]:
     ]
     return {
         "dataset": record.dataset.name,
-        "system": record.system,
+        "system": record.display_name,
         "query": query.id,
         "question": query.text,
         "scores": dict(record.per_query[query.id]),

@@ -11,12 +11,13 @@ from r2med.assessment.review.reviews import by_candidate, is_unsettled
 from r2med.construction.cited_links import links_hint
 from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.pipeline import BuildFolder, Done
-from r2med.construction.publish.dataset_folder import lacks_reviewers, lacks_reviews
+from r2med.construction.publish.dataset_folder import lacks_reviews
 from r2med.construction.review_items import read_reviews
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Column, Value, shown_dollars
 from r2med.foundation.pages.page import Note, Page, Section, Table, table_page
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 
 LETTERS = 1000
 """Characters of a field that are shown."""
@@ -33,7 +34,7 @@ def build_page(made: BuildFolder) -> Page:
 def _findings(made: BuildFolder, done: Sequence[Done]) -> Iterator[str]:
     """Yield what is known about a finished build: tests of judges, reviews, and what the dataset lacks."""
     if any(each.stream == "judgements" for each in done):
-        yield f"{judge_trust(judge_tests(each.facts for each in done)).capitalize()}."
+        yield f"{judge_trust(judge_tests(each.facts for each in done).values()).capitalize()}."
     reviews, planned = read_reviews(made.out), made.plan.facts.reviews_per_item
     for noun, reasons in (
         ("question", rejection_reasons(reviews, planned=planned)),
@@ -44,12 +45,10 @@ def _findings(made: BuildFolder, done: Sequence[Done]) -> Iterator[str]:
             yield f"{left_out}: {counted_reasons(reasons)}"
     if waiting := sum(map(is_unsettled, by_candidate(reviews).values())):
         undecided = f"{counted(waiting, 'reviewed candidate')} without a decision"
-        yield f"{undecided}, because people disagree or are unsure: r2med review serve {made.out} settles them"
-    again = f"r2med build run PLAN.toml -o {made.out} writes it again"
+        yield f"{undecided}, because people disagree or are unsure: r2med review serve {quoted(made.out)} settles them"
+    again = f"r2med build run PLAN.toml -o {quoted(made.out)} writes it again"
     if lacks_reviews(made):
         yield f"{made.dataset} lacks reviews: {again}"
-    elif lacks_reviewers(made):
-        yield f"{made.dataset} lacks what reviewers stated about their qualification: {again}"
 
 
 def steps_page(made: BuildFolder, done: Sequence[Done | None]) -> Page:
@@ -70,7 +69,7 @@ def steps_page(made: BuildFolder, done: Sequence[Done | None]) -> Page:
         rows.append([number, str(step), left.stream, left.kept, out, left.cost.calls, why])
     counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]
     columns = (Column("#", "integer"), Column("step"), Column("stream"), *counts, Column("why"))
-    left_out = f"r2med build show {made.out} --step N --rejected shows what a step left out."
+    left_out = f"r2med build show {quoted(made.out)} --step N --rejected shows what a step left out."
     hints = (left_out, links_hint(made.out))
     notes = [Note(hint, "quiet") for hint in hints if hint]
     return table_page("Steps of a build", Table(columns, rows), notes=notes)
@@ -90,31 +89,27 @@ def _item(title: str, fields: dict[str, Any]) -> Section:
     return Section(title, notes)
 
 
-def calls_page(plans: Sequence[tuple[str, Plan]]) -> Page:
+def calls_page(plans: Sequence[tuple[str, Plan | None]]) -> Page:
     """Return the largest possible calls, tokens and dollars of every step."""
-
     rows = [(str(number), step, *_figures(plan)) for number, (step, plan) in enumerate(plans, 1)]
-    together = sum((plan for _, plan in plans), Plan())
-    known = replace(
-        together,
-        dollars=sum(plan.dollars or 0.0 for _, plan in plans),
-        dollars_at_most=sum(plan.dollars_at_most or 0.0 for _, plan in plans),
-    )
-    more = " + unknown" if together.dollars is None and known.dollars else ""
-    calls, _, *tokens, dollars, at_most = _figures(known if known.dollars else together)
-    rows.append(("", "together", calls, "", *tokens, f"{dollars}{more}", f"{at_most}{more}"))
+    known = [plan for _, plan in plans if plan is not None]
+    rows.append(("", "together", *_figures(sum(known, Plan()) if len(known) == len(plans) else None)))
     heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
     columns = [Column(head, "text" if head == "step" else "number") for head in heads]
-    note = Note("At most: no step leaves anything out before it has asked. Nothing was asked.", "quiet")
-    return table_page("What the build would ask", Table(columns, rows), notes=[note])
+    note = "At most: no step leaves anything out before it has asked. Nothing was asked."
+    if len(known) < len(plans):
+        note += " Unknown: the step asks about candidates, which mine has not collected yet."
+    return table_page("What the build would ask", Table(columns, rows), notes=[Note(note, "quiet")])
 
 
-def _figures(plan: Plan) -> tuple[str, ...]:
+def _figures(plan: Plan | None) -> tuple[str, ...]:
+    if plan is None:
+        return ("unknown", "", "", "", "unknown", "unknown")
     if not plan.calls and not plan.answered:
         return ("", "", "", "", "", "")
     counts = (plan.calls, plan.answered, plan.prompt_tokens, plan.completion_tokens)
     prices = (plan.dollars, plan.dollars_at_most)
     return (
         *(f"{count or 0:,}" for count in counts),
-        *("unknown" if each is None else shown_dollars(each) for each in prices),
+        *("unknown" if price is None else shown_dollars(price) for price in prices),
     )

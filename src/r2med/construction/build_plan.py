@@ -25,7 +25,7 @@ PLAN = "plan.toml"
 """Name of the plan's copy in the folder of a build."""
 GUIDELINE = "guideline.md"
 """Name of the guideline for reviewers. A guideline beside the plan is copied into the build."""
-RESERVED_NAMES = (PLAN, GUIDELINE, "steps", "reviews.sqlite", "annotators.sqlite", LINKS_FILE, GROUPS_FILE)
+RESERVED_NAMES = (PLAN, GUIDELINE, "steps", "reviews.sqlite", LINKS_FILE, GROUPS_FILE)
 """Files and folders of every build, which a plan's name must not clash with."""
 
 
@@ -53,6 +53,8 @@ class PlanFile(BaseModel):
     reviews_per_item: int = Field(1, ge=1, le=1000)
     """Number of people who are to review each text. A question or page that one of them rejects is left out only when
     this many reviewed it, and most of them reject it."""
+    reviewers: str = ""
+    """Who reviewed the dataset and what qualifies them, in your own words, for the datasheet."""
     licence: str = ""
     """The licence of the dataset."""
     creators: tuple[str, ...] = ()

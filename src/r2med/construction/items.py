@@ -33,7 +33,7 @@ class IdentifiedText(StreamItem):
 
 
 class SentencePair(BaseModel):
-    """A sentence and its translation, with the results of the checks."""
+    """A sentence, its translation and the translation back, with marks for people."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -47,8 +47,8 @@ class SentencePair(BaseModel):
     """The translation, translated back into the language of the source. Empty if nothing was translated back."""
     similarity: float | None = None
     """Similarity (chrF, 0 to 100) of the sentence and the translation back; None if nothing was translated back."""
-    faults: tuple[str, ...] = ()
-    """What the checks found, such as "number lost: 38.5"."""
+    marks: tuple[str, ...] = ()
+    """What people should look at, such as "number lost: 38.5"."""
 
 
 class TranslatableText(IdentifiedText):

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from r2med.assessment.panels.ratings import Ratings
-from r2med.assessment.review.prediction_powered import FEWEST_REVIEWS
 from r2med.assessment.review.reviews import Pair
 from r2med.assessment.review.stratified_shares import Stratum, share_of, summed
 from r2med.assessment.rubrics.rubric import Verdict
@@ -23,6 +22,8 @@ from r2med.construction.items import Judgement
 from r2med.construction.labels import LABELLING, Label, Labelling, LabelName, labels
 from r2med.foundation.pages.estimate import Estimate
 
+FEWEST_REVIEWS = 10
+"""Number of reviews below which no interval is given: Wilson's would hold the truth too rarely."""
 SCORES = ("0", "1", "2", "3", "4", "5")
 """The scores of judges."""
 LABEL_ORDER: tuple[LabelName, ...] = ("negative", "discarded", "positive")

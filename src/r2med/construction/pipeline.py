@@ -28,6 +28,7 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import exclusive, sha256, write_atomically
+from r2med.foundation.text.terminal_text import quoted
 from r2med.models.llm.chat import FROM_THE_MODEL
 
 log = logging.getLogger("r2med")
@@ -105,7 +106,7 @@ class BuildFolder:
         """Open the build in a folder. Raises UserError if there is no build in it."""
         copy = Path(out) / PLAN
         if not copy.is_file():
-            raise UserError(f"{out} does not contain a build: r2med build run PLAN.toml -o {out} makes one")
+            raise UserError(f"{out} does not contain a build: r2med build run PLAN.toml -o {quoted(out)} makes one")
         return cls(BuildPlan.read(copy), Path(out))
 
     def folder(self, number: int) -> Path:
@@ -150,7 +151,7 @@ class BuildFolder:
             raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} steps (r2med build show)")
         number = number or len(self.plan.steps)
         if Done.read(self.folder(number)) is None:
-            raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {self.out}")
+            raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {quoted(self.out)}")
         lines: Iterator[StreamItem | Rejected] = self.rejected(number) if rejected else self.items(number)
         return [_shown(line) for line in drawn(lines, count, seed)]
 
@@ -220,7 +221,8 @@ class BuildFolder:
             turn = _PlannedStep(number, step, key, step_key, streams, self.folder(number))
             yield turn
             keys[step.writes] = turn.key
-            _extend(files, step, turn.folder)
+            if turn.is_run:
+                _extend(files, step, turn.folder)
 
     def _kept(self, key: str, folder: Path, placed: Collection[Path]) -> Done | None:
         """Return the result of the step with this key. If the step has moved in the plan, its folder moves too.
@@ -247,19 +249,23 @@ class BuildFolder:
             return done
         return None
 
-    def rehearse(self, setup: Setup | Runtime) -> Iterator[tuple[Step, StepWork]]:
-        """Yield for each step the most that it would still ask. Nothing is asked, so LLM filters pass everything on."""
+    def calls(self, setup: Setup | Runtime) -> Iterator[tuple[Step, Plan | None]]:
+        """Yield what each step would still ask at most; None if that is not known yet.
+
+        Nothing is asked and only sources are read, so every item of a source goes on to all later steps.
+        """
         with TemporaryDirectory() as scratch, running(setup) as runtime:
             for turn in self._turns(runtime):
-                work = StepWork(runtime, rehearsal=True)
                 last = Done.read(turn.folder)
                 if last is not None and last.key == turn.key and last.is_final and not last.changed_file(turn.folder):
-                    work.plan = Plan(answered=last.cost.calls)
-                else:
-                    turn.key = f"rehearsed {turn.number}"  # later steps depend on output that does not exist yet
+                    yield turn.step, Plan(answered=last.cost.calls)
+                    continue
+                turn.key = f"planned {turn.number}"  # later steps depend on output that does not exist yet
+                turn.is_run = not turn.step.reads
+                if turn.is_run:
                     turn.folder = Path(scratch) / str(turn.number)
-                    _run(turn, work)
-                yield turn.step, work
+                    _run(turn, StepWork(runtime))
+                yield turn.step, turn.step.calls(turn.streams, runtime)
 
 
 @dataclass
@@ -273,6 +279,8 @@ class _PlannedStep:
     step_key: Mapping[str, Any]
     streams: Streams
     folder: Path
+    is_run: bool = True
+    """False if the step is only planned, so that it wrote no items."""
 
 
 def _shown(line: StreamItem | Rejected) -> Shown:

@@ -20,6 +20,7 @@ from r2med.construction.pipeline import BuildFolder
 from r2med.construction.step import damaged
 from r2med.construction.steps.full_candidates import full_candidates
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -131,12 +132,20 @@ def _texts(
             yield item
 
 
-def _sentences(text: TranslatableText) -> tuple[tuple[str, str], ...]:
-    """Return sentences beside their translations; empty if they are not known, or the text was changed since."""
+def _sentences(text: TranslatableText) -> tuple[tuple[str, str, str], ...]:
+    """Return sentences beside their translations, with what is marked and the translation back of marked ones.
+
+    Empty if they are not known, or if the text was changed since.
+    """
     pairs: tuple[SentencePair, ...] = text.sentences
     if not all(pair.target in text.text for pair in pairs if pair.field == "text"):
         return ()
-    return tuple((pair.source, pair.target) for pair in pairs)
+    return tuple((pair.source, pair.target, _to_look_at(pair)) for pair in pairs)
+
+
+def _to_look_at(pair: SentencePair) -> str:
+    """Return the marks of a sentence and its translation back; empty for a sentence without marks."""
+    return "; ".join(filter(None, (*pair.marks, pair.back))) if pair.marks else ""
 
 
 def _candidates(build: BuildFolder, rubric: Rubric) -> Iterator[Item]:
@@ -176,7 +185,7 @@ def finished_build(folder: Path) -> BuildFolder:
     build = BuildFolder.open(folder)
     for number, done in enumerate(build.status(), 1):
         if done is None:
-            raise UserError(f"step {number} of {folder} is not done yet: r2med build run PLAN.toml -o {folder}")
+            raise UserError(f"step {number} of {folder} is not done yet: r2med build run PLAN.toml -o {quoted(folder)}")
         if changed := done.changed_file(build.folder(number)):
             raise damaged(changed)
     return build

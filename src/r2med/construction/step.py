@@ -25,6 +25,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
+from r2med.foundation.text.terminal_text import quoted
 
 AnyItem = TypeVar("AnyItem", bound=BaseModel)
 
@@ -86,7 +87,9 @@ def damaged(path: Path, line: int = 0) -> UserError:
     """Return the error for a file that was changed after its step wrote it."""
     where = f"{path}, line {line}," if line else path
     out = path.parents[2]
-    return UserError(f"{where} was changed after its step wrote it: r2med build run PLAN.toml -o {out} makes it again")
+    return UserError(
+        f"{where} was changed after its step wrote it: r2med build run PLAN.toml -o {quoted(out)} makes it again"
+    )
 
 
 def beside(folder: Path, name: str) -> Path:
@@ -107,11 +110,7 @@ class StepWork:
     """The setup that a step works with, and the place where it records its cost and other facts."""
 
     runtime: Runtime
-    rehearsal: bool = False
-    """True if nothing may be asked. A step then passes its items on unchanged and records what it would ask."""
     cost: Cost = NOTHING
-    plan: Plan = field(default_factory=Plan)
-    """In a rehearsal, the calls that the step would make."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Facts for the status and the datasheet, as JSON values."""
     failures: dict[str, int] = field(default_factory=dict)
@@ -140,6 +139,10 @@ class Step(Stage, kind="build"):
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items that go on and the rejected items, each as soon as it is known."""
         raise NotImplementedError(f"{type(self).__name__} has no run()")
+
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what the step would ask about these items at most; None if that is not known yet."""
+        return Plan()
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on except its input: settings, and digests of files and prompts."""

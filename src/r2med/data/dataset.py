@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
+from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction, cards, groups
 from r2med.foundation.core.errors import UserError, refuse_table
 from r2med.foundation.store import digest
 from r2med.foundation.store.dataset_labels import dataset_label
@@ -95,7 +95,7 @@ class AppliedOverlay:
     reviewed: int = 0
     """Number of these labels that people gave."""
     trust: str = ""
-    """What planted controls say against its judges: empty, "not tested" or "failed its controls"."""
+    """What readers of its labels must know: "not tested" if a judge had too few planted controls."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,6 @@ class Dataset:
     """Remarks about the files, one sentence each."""
     aspects: Aspects = field(default_factory=dict)
     """Query id -> id of an aspect -> the aspect, for datasets whose relevant documents belong to aspects."""
-    mimics: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Query id -> document id -> 1 if the document argues for another answer, else 0. Overlays add these labels."""
     part: str = ""
     """What was asked of it, if that is only a part or has other questions, such as "the first 5 questions"."""
     own_folder: Path | None = field(default=None, compare=False)
@@ -194,9 +192,14 @@ class Dataset:
         wanted = set(queries)
         judged = {query: grades for query, grades in self.qrels.items() if query in wanted}
         aspects = {query: each for query, each in self.aspects.items() if query in wanted}
-        mimics = {query: labels for query, labels in self.mimics.items() if query in wanted}
         kept = [each for each in self.queries if each.id in wanted]
-        return replace(self, queries=kept, qrels=Qrels(judged), aspects=aspects, mimics=mimics)
+        return replace(self, queries=kept, qrels=Qrels(judged), aspects=aspects)
+
+    @property
+    def word(self) -> str:
+        """The word to type for the dataset: its name, or its folder if the name is not known."""
+        known = self.name in cards() or self.name in groups()["demo"]
+        return self.name if known or self.folder is None else str(self.folder)
 
     @property
     def label(self) -> str:
@@ -215,16 +218,14 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the corpus, queries with options, judgements, aspects and mimics, without names and paths."""
+        """Hash of the corpus, queries with options, judgements and aspects, without names and paths."""
         queries = [(q.id, q.text, q.answer, q.body_system, q.excluded) for q in self.queries]
         aspects = [
             (query, name, aspect.weight, aspect.documents)
             for query, each in sorted(self.aspects.items())
             for name, aspect in sorted(each.items())
         ]
-        mimics = sorted((query, sorted(labels.items())) for query, labels in self.mimics.items())
         options = [(q.id, q.options) for q in self.queries if q.options]
         further: list[object] = [["options", options]] if options else []
         further += [aspects] if aspects else []
-        further += [["mimics", mimics]] if mimics else []
         return digest([self.corpus.fingerprint, queries, self.qrels.fingerprint, *further])

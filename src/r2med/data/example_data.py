@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from r2med.data.dataset import Dataset
-from r2med.data.loading import load
+from r2med.data.loading import load_dataset
 from r2med.data.locating import names
 from r2med.data.tables.importing import plan_import
 from r2med.data.tables.table_import import write_import
@@ -30,7 +30,7 @@ def write_example_data(folder: Path) -> Dataset:
             raise UserError(
                 f"{folder / name} exists already: choose another folder with ", Setting("example_data", out="DIR")
             )
-    demo = [load(name) for name in names("demo")]
+    demo = [load_dataset(name) for name in names("demo")]
     notes = [(f"{each.name}/{document}", text) for each in demo for document, text in each.corpus]
     questions = [
         (f"{each.name}/{query.id}", query.text, ";".join(_relevant(each, query.id)))

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from r2med.data.dataset import Dataset
-from r2med.data.loading import load
-from r2med.data.locating import names
+from r2med.data.loading import load_dataset
+from r2med.data.locating import names, unambiguous
 from r2med.data.overlays import Overlay, add_labels, given_overlays
 from r2med.foundation.core.errors import refuse_table
 from r2med.foundation.core.one_or_many import several
@@ -15,6 +15,17 @@ from r2med.foundation.store import Store
 
 GivenData = str | Path | Dataset
 """A dataset, its name, or its folder."""
+
+
+def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
+    """Load one dataset by its name, `demo/NAME`, `hub:ORG/NAME`, `irds:ID` of ir_datasets, or the path of a folder.
+
+    `NAME+FILE.jsonl` adds the labels of an overlay.
+    """
+    refuse_table(
+        name_or_path, "a dataset", "a name or a folder; for tables in memory: r2med.Dataset.of(queries, corpus, qrels)"
+    )
+    return load_dataset(unambiguous(name_or_path), store)
 
 
 def loaded(given: GivenData, store: Store | None = None) -> Dataset:
@@ -25,7 +36,7 @@ def loaded(given: GivenData, store: Store | None = None) -> Dataset:
 def given_data(data: GivenData | Collection[GivenData] | None) -> list[GivenData]:
     """Return datasets as a list. Raises UserError for a table."""
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
-    return several(data)
+    return [given if isinstance(given, Dataset) else unambiguous(given) for given in several(data)]
 
 
 def each_dataset(data: GivenData | Collection[GivenData] | None) -> list[GivenData]:
@@ -38,7 +49,7 @@ def each_dataset(data: GivenData | Collection[GivenData] | None) -> list[GivenDa
 
 def dataset_names(words: str | Path | Collection[str | Path]) -> list[str]:
     """Return the datasets that names, groups and folders mean, each once."""
-    return list(dict.fromkeys(name for word in several(words) for name in names(word)))
+    return list(dict.fromkeys(name for word in several(words) for name in names(unambiguous(word))))
 
 
 def data_words(data: GivenData | Collection[GivenData]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +11,18 @@ from typing import Any
 
 from r2med.data.dataset_cards import Hub
 from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, local_tables, tables
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, digest
+from r2med.foundation.text.plurals import counted, shown_bytes
 
 ANSWER_SECONDS = 20
 """Seconds to wait for an answer of the hub."""
+
+BYTES_PER_SECOND = 10_000_000
+"""The assumed speed of a download, which is stated beside the minutes."""
+
+log = logging.getLogger("r2med")
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -28,6 +35,25 @@ class FetchedTables:
     hub: Hub
     """The source, with its revision as a commit."""
     tables: Mapping[Role, HubTable]
+
+
+def announce_downloads(hubs: Sequence[Hub], store: Store) -> None:
+    """Log in one line how much will be downloaded, and about how long it takes. Nothing is logged without a network.
+
+    Of a repository with several datasets only some files may be fetched, so its size is the most that it can be.
+    """
+    missing = {(hub.repository, hub.revision): hub for hub in hubs if not is_fetched(hub, store)}
+    try:
+        files = [file for hub in missing.values() for file in _info(hub, with_sizes=True).siblings or ()]
+    except Exception:  # the download reports it
+        return
+    if not missing or not (size := sum(file.size or 0 for file in files)):
+        return
+    most = "" if all(hub.is_whole for hub in missing.values()) else "at most "
+    minutes = counted(max(1, round(size / BYTES_PER_SECOND / 60)), "minute")
+    speed = f"{shown_bytes(BYTES_PER_SECOND)} a second"
+    where = counted(len(missing), "repository", "repositories")
+    log.info("%s of the hub will be fetched: %s%s, about %s at %s", where, most, shown_bytes(size), minutes, speed)
 
 
 def snapshot(hub: Hub, store: Store) -> Path:
@@ -130,10 +156,12 @@ def _note(hub: Hub) -> str:
     return digest(["hub snapshot", hub.repository, hub.revision, *part])
 
 
-def _info(hub: Hub) -> Any:
+def _info(hub: Hub, with_sizes: bool = False) -> Any:
     from huggingface_hub import HfApi
 
-    return HfApi().dataset_info(hub.repository, revision=hub.revision or None, timeout=ANSWER_SECONDS)
+    return HfApi().dataset_info(
+        hub.repository, revision=hub.revision or None, timeout=ANSWER_SECONDS, files_metadata=with_sizes
+    )
 
 
 Download = Callable[[Sequence[str] | None, bool], Path]
@@ -141,10 +169,7 @@ Download = Callable[[Sequence[str] | None, bool], Path]
 
 
 def _downloader(hub: Hub) -> Download:
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        raise MissingExtraError(f"{hub.repository} is on the hub: reading it", "hub") from None
+    from huggingface_hub import snapshot_download
 
     def download(files: Sequence[str] | None, offline: bool) -> Path:
         patterns = None if files is None else [_literal(file) for file in files]
@@ -187,7 +212,8 @@ def _given_by_hand(hub: Hub, download: Download, error: Exception) -> Path:
 
 
 def _unreachable(hub: Hub, error: Exception) -> UserError:
-    reason = str(error).split("\n")[0][:160] or type(error).__name__
+    # One sentence, and not cut: Results.errors counts errors that differ in names and commits only as one.
+    reason = re.split(r"\.\s|\n", str(error))[0] or type(error).__name__
     return UserError(
         f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, e.g. ",
         Setting("run", data=f"DIR/{hub.repository.split('/')[-1]}"),

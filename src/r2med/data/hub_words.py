@@ -28,6 +28,11 @@ def parse_hub_word(word: str) -> Hub:
     return Hub(repository=repository, revision=revision, config=config, split=split)
 
 
+def hub_word(hub: Hub) -> str:
+    """Return the word that names a source, without its revision: the card of the source has it."""
+    return f"{HUB_PREFIX}{hub.repository}{hub.config and f'/{hub.config}'}{hub.split and f':{hub.split}'}"
+
+
 def card_of(hub: Hub) -> DatasetCard | None:
     """Return the card that describes exactly this source, if there is one."""
     for card in cards().values():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from r2med.foundation.core.errors import MissingExtraError, UserError, nearest
+from r2med.foundation.core.errors import UserError, check_installed, nearest
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import json_line, write_atomically
 
@@ -18,11 +18,10 @@ def irds_folder(identifier: str, store: Store) -> Path:
 
     Raises UserError if the dataset does not exist, cannot be downloaded, or has no documents, queries or judgements.
     """
-    try:
-        import ir_datasets
-        from requests import RequestException  # the client of ir_datasets
-    except ImportError:
-        raise MissingExtraError(f"{PREFIX}{identifier} is read by ir_datasets: it", "irds") from None
+    check_installed(f"{PREFIX}{identifier}", ["ir_datasets"])
+    import ir_datasets
+    from requests import RequestException  # the client of ir_datasets
+
     try:
         source: Any = ir_datasets.load(identifier)
     except KeyError:

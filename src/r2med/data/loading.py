@@ -1,4 +1,4 @@
-"""Load datasets with `load(name_or_path)`: the bundled demo, folders of any layout, and datasets of the hub."""
+"""Load datasets: the bundled demo, folders of any layout, and datasets of the hub."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from r2med.data.benchmark_names import (
     is_source_of,
     known_fingerprints,
     remember_fingerprint,
-    source_of,
 )
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards
+from r2med.data.hub_words import hub_word
 from r2med.data.layouts import Layout
 from r2med.data.locating import Location, locate, place_folder, place_name
 from r2med.data.overlays import Overlay, add_labels, overlay_files
@@ -27,11 +27,12 @@ from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather, read_judgements
 from r2med.data.query_file import gather_queries
 from r2med.data.source_rows import DocumentRow
-from r2med.foundation.core.errors import UserError, refuse_table
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import file_state
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -48,18 +49,15 @@ class FolderReading:
     document_rows: int
 
 
-def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
-    """Load one dataset by its name, `demo/NAME`, `hub:ORG/NAME`, `irds:ID` of ir_datasets, or the path of a folder.
+def load_dataset(name_or_path: str | Path, store: Store | None = None) -> Dataset:
+    """Load a dataset by a word of which it is decided what it means: a known name is the known set, never a folder.
 
-    `NAME+FILE.jsonl` adds the labels of an overlay.
+    What a person typed is loaded by `load` (`data/given_data.py`).
     """
-    refuse_table(
-        name_or_path, "a dataset", "a name or a folder; for tables in memory: r2med.Dataset.of(queries, corpus, qrels)"
-    )
     if isinstance(name_or_path, str):
         name_or_path, files = overlay_files(name_or_path)
         if files:
-            return _labelled(load(name_or_path, store), [Overlay.read(file) for file in files])
+            return _labelled(load_dataset(name_or_path, store), [Overlay.read(file) for file in files])
     store = store or default_store()
     return _reported(_loaded(locate(name_or_path, store), str(name_or_path), store))
 
@@ -129,9 +127,10 @@ def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
     name = honest_name(stated, dataset.fingerprint, store)
     if name == stated:
         return replace(dataset, name=name)
-    notice = f"{dataset.folder} is not the dataset {stated} of the benchmark: its name is {name}"
+    notice = f"the folder {dataset.folder} is not the known dataset {stated}: its name is {name}"
     if not known_fingerprints(stated, store):
-        remedy = f": load it first (r2med data check {stated})" if source_of(stated) else ""
+        hub = bundled_cards()[stated].hub if stated in bundled_cards() else None
+        remedy = f": load it first (r2med data check {hub_word(hub)})" if hub else ""
         notice = f"{dataset.folder} has the name {name}, since the fingerprint of {stated} is not known here{remedy}"
     return replace(dataset, name=name, notices=(*dataset.notices, notice))
 
@@ -144,7 +143,7 @@ def read(location: Location, problems: Problems, store: Store) -> FolderReading:
     queries = gather_queries(layout, qrels, problems)
     corpus, document_rows = _corpus(layout, card.characters if card else 0, problems, store)
     aspects = gather_aspects(aspect_rows(layout, problems), problems)
-    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {folder})"] if problems.flaws else []
+    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(folder)})"] if problems.flaws else []
     flaws += _unknown(name, queries, corpus, qrels, store)
     notices = (*problems.notices, *flaws)
     dataset = Dataset(*(name, queries, corpus, qrels, card, folder, location.source), notices=notices, aspects=aspects)

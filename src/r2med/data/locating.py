@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.data import hub as hub_client
 from r2med.data.benchmark_names import own_name
 from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_cards, demo_folder, groups, read_card
-from r2med.data.hub_words import HUB_PREFIX, card_of, described, guessed_folder, hub_name, parse_hub_word
+from r2med.data.hub_words import HUB_PREFIX, card_of, described, guessed_folder, hub_name, hub_word, parse_hub_word
 from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.layouts.detect import unpack_advice
@@ -20,6 +22,8 @@ from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.text.unicode import to_unicode
+
+log = logging.getLogger("r2med")
 
 SHOWN_DIGITS = 7
 """Number of digits of a commit in messages."""
@@ -46,6 +50,40 @@ class Location:
         return dataset_label(self.name, self.own_folder)
 
 
+def unambiguous(name_or_path: str | Path) -> str:
+    """Return the word of one dataset or group: `./SciFact` if a dataset folder here has the name of a known set.
+
+    Each word that a person gives goes through this function first. Names in records and the members of groups do not:
+    they are known sets, whatever folders are here. One line of the log says what was taken where both exist.
+    """
+    word, files = overlay_files(str(name_or_path))
+    if _is_known(word) and Path(word).is_dir():
+        word = f"./{word}" if isinstance(name_or_path, Path) else _folder_or_known(word)
+    return "+".join([word, *files])
+
+
+def _is_known(word: str) -> bool:
+    return word in cards() or word in groups() or word in groups()["demo"]
+
+
+def _folder_or_known(word: str) -> str:
+    """Return the folder of a known name if it is a dataset. A group and the demo have no other word, so they stay."""
+    folder, card = f"./{word}", cards().get(word)
+    if card and card.folder and Path(card.folder).resolve() == Path(folder).resolve():
+        return word
+    holds_datasets = is_dataset(Path(folder)) or names(folder) != [folder]
+    if card is None:
+        if holds_datasets:
+            log.info("%s comes with r2med: the folder of this name is %s", word, folder)
+        return word
+    known = hub_word(card.hub) if card.hub and not card.folder else card.folder or "fetched by hand"
+    if is_dataset(Path(folder)):
+        log.info("%s is the folder %s here, not the known dataset (%s)", word, folder, known)
+        return folder
+    log.info("%s is the known dataset (%s): the folder %s is not a dataset", word, known, folder)
+    return word
+
+
 def names(name_or_path: str | Path) -> list[str]:
     """Return the datasets that a word names: the members of a group, the datasets in a folder, or the word itself."""
     word, files = overlay_files(str(name_or_path))
@@ -59,6 +97,20 @@ def names(name_or_path: str | Path) -> list[str]:
         rank = {name: number for number, name in enumerate(cards())}
         return [str(path) for path in sorted(inside, key=lambda p: rank.get(p.name, len(rank)))] or [word]
     return [word]
+
+
+def announce_fetching(words: Sequence[str], store: Store) -> None:
+    """Log in one line how many bytes datasets still need from the hub, and about how many minutes that takes."""
+    hubs = []
+    for word in words:
+        plain = overlay_files(word)[0]
+        card = cards().get(plain)
+        if plain.startswith(HUB_PREFIX):
+            hub = parse_hub_word(plain)
+            card = card_of(hub) or DatasetCard(name=plain, hub=hub)
+        if card and card.hub and not (card.folder or card.by_hand):
+            hubs.append(card.hub)
+    hub_client.announce_downloads(hubs, store)
 
 
 def locate(name_or_path: str | Path, store: Store) -> Location:

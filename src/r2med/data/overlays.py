@@ -28,10 +28,6 @@ from r2med.foundation.text.plurals import counted
 log = logging.getLogger("r2med")
 
 SUFFIX = ".jsonl"
-DEMO = "demo"
-
-Aspect = Literal["relevance", "mimic"]
-"""What a label is about: relevance to the query, or whether a passage argues for another answer."""
 
 Drawn = Literal["", "random", "influence"]
 """Why a person was asked: the query was drawn at random, or the label could change the order of systems."""
@@ -48,8 +44,6 @@ class OverlayLabel(BaseModel):
     """The id of the query."""
     document: str
     """The id of the document."""
-    aspect: Aspect = "relevance"
-    """What the label is about. For "mimic", a grade of 1 means that the passage argues for another answer."""
     grade: int = Field(ge=-HIGHEST_GRADE, le=HIGHEST_GRADE)
     """The grade on the scale of the dataset."""
     said: str = ""
@@ -58,8 +52,8 @@ class OverlayLabel(BaseModel):
     """The LLM that gave the grade; empty for a person."""
     prompt: str = ""
     """A digest of the prompt of the judge."""
-    trust: Literal["", "not tested", "failed its controls"] = ""
-    """What planted controls say against the judge. Empty if it passed them, and for a person."""
+    trust: Literal["", "not tested"] = ""
+    """Empty if the judge passed its planted controls, and for a person."""
     reviewer: str = ""
     """The person who gave the grade; empty for an LLM."""
     drawn: Drawn = ""
@@ -95,11 +89,8 @@ class Overlay:
 
     @classmethod
     def read(cls, path: Path | str) -> Overlay:
-        """Read an overlay. Raises UserError if the file is missing or a line is not a label.
-
-        demo/mimics.jsonl is the overlay of the bundled demo, unless there is such a file.
-        """
-        file = _bundled(Path(path))
+        """Read an overlay. Raises UserError if the file is missing or a line is not a label."""
+        file = Path(path)
         labels = []
         for number, label in model_lines(file, OverlayLabel, "overlay", "r2med list overlays lists yours"):
             if bool(label.judge) == bool(label.reviewer):
@@ -117,27 +108,25 @@ class Overlay:
     @cached_property
     def digest(self) -> str:
         """Hash of the labels, independent of the name of the file."""
-        unset = {"repeat"}  # left out in repeat 0, so that older overlays keep their digest
-        dumped = (label.model_dump(mode="json", exclude=unset if not label.repeat else None) for label in self.labels)
-        return digest(list(dumped))
+        return digest([label.model_dump(mode="json") for label in self.labels])
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """The names of the datasets that it has labels for."""
         return tuple(dict.fromkeys(label.dataset for label in self.labels))
 
-    def of(self, dataset: str, aspect: Aspect = "relevance") -> list[OverlayLabel]:
-        """Return the labels of one dataset and aspect."""
-        return [label for label in self.labels if label.dataset == dataset and label.aspect == aspect]
+    def of(self, dataset: str) -> list[OverlayLabel]:
+        """Return the labels of one dataset."""
+        return [label for label in self.labels if label.dataset == dataset]
 
-    def grades(self, dataset: str, aspect: Aspect = "relevance", *, drawn: bool = True) -> Grades:
+    def grades(self, dataset: str, *, drawn: bool = True) -> Grades:
         """Return the grade of each pair: that of people if they labelled it, otherwise that of the judges.
 
         Several grades of judges, and of a judge's repeats, become their lower median. People decide by the rule of
         `data/deciding.py`, and what is `unsettled` does not count. Without `drawn`, the labels that people gave to
         drawn documents do not count.
         """
-        labels = [label for label in self.of(dataset, aspect) if drawn or not label.drawn]
+        labels = [label for label in self.of(dataset) if drawn or not label.drawn]
         combined: dict[str, dict[str, int]] = {}
         for (query, document), grades in _by_pair(label for label in labels if label.judge).items():
             combined.setdefault(query, {})[document] = median_low(grades)
@@ -157,9 +146,9 @@ class Overlay:
         kept = (label for label in self.labels if label.reviewer or label.repeat == own)
         return Overlay(self.name, tuple(label.model_copy(update={"repeat": 0}) for label in kept))
 
-    def unsettled(self, dataset: str, aspect: Aspect = "relevance") -> list[tuple[str, str]]:
+    def unsettled(self, dataset: str) -> list[tuple[str, str]]:
         """Return the pairs of query and document that as many people call relevant as not. Nobody settled them."""
-        labels = (label for label in self.of(dataset, aspect) if label.reviewer)
+        labels = (label for label in self.of(dataset) if label.reviewer)
         return [pair for pair, grades in _by_pair(labels).items() if _decided(grades) is None]
 
 
@@ -196,24 +185,21 @@ def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = T
     a note names them. Raises UserError if an overlay names a query or document that the dataset does not have.
     """
     grades = {query: dict(judged) for query, judged in dataset.qrels.items()}
-    mimics = {query: dict(labels) for query, labels in dataset.mimics.items()}
     applied: list[AppliedOverlay] = []
     for overlay in overlays:
-        labels = [label for label in overlay.labels if label.dataset == dataset.name]
+        labels = overlay.of(dataset.name)
         if not labels:
             continue
         _check(dataset, overlay, labels)
         for query, judged in overlay.grades(dataset.name, drawn=drawn).items():
             grades.setdefault(query, {}).update(judged)
-        for query, argued in overlay.grades(dataset.name, "mimic", drawn=drawn).items():
-            mimics.setdefault(query, {}).update(argued)
-        if waiting := (*overlay.unsettled(dataset.name), *overlay.unsettled(dataset.name, "mimic")):
-            _report_unsettled(overlay.name, dataset.name, waiting)
+        if waiting := overlay.unsettled(dataset.name):
+            _report_unsettled(overlay.name, dataset.name, tuple(waiting))
         count = sum(bool(label.reviewer) for label in labels)
-        trust = min((label.trust for label in labels if label.trust), default="")  # "failed" comes before "not tested"
+        trust = next((label.trust for label in labels if label.trust), "")
         applied.append(AppliedOverlay(overlay.name, overlay.digest, len(labels), count, trust))
     name = "+".join([dataset.name, *(overlay.name for overlay in applied)])
-    return replace(dataset, name=name, qrels=Qrels(grades), mimics=mimics, overlays=(*dataset.overlays, *applied))
+    return replace(dataset, name=name, qrels=Qrels(grades), overlays=(*dataset.overlays, *applied))
 
 
 @cache  # one note for all systems that are scored
@@ -232,16 +218,10 @@ def overlay_files(word: str) -> tuple[str, list[str]]:
     while word.endswith(SUFFIX) and "+" in word and not Path(word).exists():
         # The name of a file may have a + too. If none of these files exists, the error names the shortest.
         ends = [word[at + 1 :] for at, letter in enumerate(word) if letter == "+"][::-1]
-        file = next((end for end in ends if _bundled(Path(end)).is_file()), ends[0])
+        file = next((end for end in ends if Path(end).is_file()), ends[0])
         word = word.removesuffix(f"+{file}")
         files.insert(0, file)
     return word, files
-
-
-def _bundled(file: Path) -> Path:
-    """Return the file of the demo that comes with r2med if its name is given and no such file exists here."""
-    own = Path(__file__).parent / DEMO / file.name
-    return own if file.parts == (DEMO, file.name) and not file.exists() and own.is_file() else file
 
 
 def _check(dataset: Dataset, overlay: Overlay, labels: Sequence[OverlayLabel]) -> None:

@@ -164,7 +164,7 @@ class TrainingSheet(SheetPart):
             raise UserError(f"{path}: the datasheet cannot be read ({error.strerror})") from None
         except ValidationError as error:
             why = explained(error)
-            raise UserError(f"{path}: not a datasheet of r2med data training: {why}") from None
+            raise UserError(f"{path}: not a datasheet of r2med data training: ", why) from None
 
 
 class Lineage(SheetPart):
@@ -173,7 +173,7 @@ class Lineage(SheetPart):
     name: str
     """The name of the training data."""
     digest: str = ""
-    """The SHA-256 of the file of rows. `r2med verify` finds the file by it."""
+    """The SHA-256 of the file of rows."""
     datasheet: str = ""
     """Where the datasheet is."""
     fold: int = 0

@@ -78,8 +78,7 @@ def answer(
     queries: Annotated[int, Flag("Only the first questions of each dataset. 0: all.", low=0)] = 0,
     repeats: Annotated[int, flags.ASKED_REPEATS] = 1,
     untested: Annotated[bool, Flag("Go on if the answers give too few controls to test the judge.")] = False,
-    accept: Annotated[bool, Flag("Write records, with a mark, if the judge fails controls among the answers.")] = False,
-    out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"))] = "results",
+    out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"), metavar="DIR")] = "results",
     setup: Annotated[
         Setup | Runtime | None,
         SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", "engine", "recorded", "generations", *flags.TRACE),
@@ -95,9 +94,8 @@ def answer(
     answers is that of the dataset's card, unless `form` is given. `judge` is an LLM that judges answers in the
     reader's own words. It also looks for the nuggets of the dataset, or those of the file `nuggets`. `queries` limits
     the number of questions of each dataset. Records of systems and of readers that `out` has already are used again.
-    With `untested`, a judge is used although the answers give too few controls to test it. With `accept`, records are
-    written with a mark if the judge fails the controls among the answers. With `repeats`, all LLMs are asked this
-    often, and each time has its own records. `settings` are fields of `Setup`.
+    With `untested`, a judge is used although the answers give too few controls to test it. With `repeats`, all LLMs are
+    asked this often, and each time has its own records. `settings` are fields of `Setup`.
 
     The result has a record for each combination, and errors for those that have none. Raises UserError if all failed.
     """
@@ -121,7 +119,6 @@ def answer(
             nuggets=nuggets or "",
             queries=queries,
             untested=untested,
-            accept=accept,
         )
         plans = [
             plan_answers(several(systems), several(readers), given_data(data), in_repeat, **asked)
@@ -149,7 +146,10 @@ def analyse(
     results: Annotated[str | Path, flags.RESULTS] = "results",
     measure: Annotated[
         str | None,
-        Flag("A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, or the accuracy of answers."),
+        Flag(
+            "A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, or the accuracy of answers.",
+            metavar="NAME",
+        ),
     ] = None,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
     model: Annotated[
@@ -190,7 +190,9 @@ def analyse(
     all_documents: Annotated[
         bool, Flag("Ask the LLM about all documents instead of a sample (contamination).", LLMS)
     ] = False,
-    out: Annotated[str | Path, Flag("Folder for the page and its CSV files.", OUTPUT, ("-o", "--out"))] = "analysis",
+    out: Annotated[
+        str | Path, Flag("Folder for the page and its CSV files.", OUTPUT, ("-o", "--out"), metavar="DIR")
+    ] = "analysis",
     setup: Annotated[
         Setup | Runtime | None,
         SetupFlags(*flags.WEIGHTS, "memory", "llm", *flags.QUESTIONS, *flags.TRACE),
@@ -239,7 +241,7 @@ def reproduce(
         bool, Flag("Only systems that need neither a GPU nor a key: BM25, also with recorded texts.")
     ] = False,
     repeats: Annotated[int, flags.RUN_REPEATS] = 1,
-    out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"))] = "results",
+    out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"), metavar="DIR")] = "results",
     verified: Annotated[
         str | Path | None, Flag("File for expected and observed scores, such as docs/verified.json.", metavar="FILE")
     ] = None,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from r2med.foundation.core.flags import Argument, Flag, SetupFlags
+from r2med.foundation.text.terminal_text import quoted
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def run_build(
     read = plan if isinstance(plan, BuildPlan) else BuildPlan.read(plan)
     with running(setup if setup is not None else read.setup(**settings)) as runtime:
         folder = BuildFolder(read, Path(out))
-        planned(lambda: [(str(step), work.plan) for step, work in folder.rehearse(runtime)])
+        planned(lambda: [(str(step), calls) for step, calls in folder.calls(runtime)])
         check_writable(Path(out), Setting("run_build", out=...))
         return build(read, Path(out), runtime)
 
@@ -75,7 +76,7 @@ def show_build(
             raise UserError("an item is shown after each step: leave out --step, --rejected and -n, or the item")
         items = [(f"{number}. {name}: {title}", fields) for number, name, (title, fields) in made.trace(item)]
         if not items:
-            raise UserError(f"no item {item!r} in {folder}: r2med build show {folder} -n 5 shows some")
+            raise UserError(f"no item {item!r} in {folder}: r2med build show {quoted(folder)} -n 5 shows some")
     elif step or rejected or count:
         items = made.sample(step or 0, count or 5, seed, rejected=rejected)
     else:

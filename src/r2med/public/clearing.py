@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,28 @@ from r2med.publication.site.board_texts import boards_with_texts
 
 
 @dataclass(frozen=True)
+class ClearingLine:
+    """A sentence about what is removed, and the files that it is about."""
+
+    sentence: str
+    files: tuple[Path, ...] = ()
+
+    def whole(self) -> Iterator[str]:
+        """Yield the sentence; with files, once for each of them."""
+        yield from (f"{self.sentence}: {path}" for path in self.files) if self.files else (self.sentence,)
+
+    def by_folder(self) -> Iterator[str]:
+        """Yield the sentence; with files, once for each of their folders."""
+        counts = Counter(path.parent for path in self.files)
+        lone = {path.parent: path for path in self.files}
+        for folder, number in counts.items():
+            where = f"{folder}/ ({counted(number, 'file')})" if number > 1 else str(lone[folder])
+            yield f"{self.sentence}: {where}"
+        if not self.files:
+            yield self.sentence
+
+
+@dataclass(frozen=True)
 class Clearing:
     """What is to be removed. Raises UserError if nothing is named, or if the names exclude each other."""
 
@@ -53,7 +76,7 @@ class Clearing:
         """True if no text of the dataset is to stay."""
         return bool(self.dataset and not self.model)
 
-    def carry_out(self, store: Store, really: bool) -> Iterator[str]:
+    def carry_out(self, store: Store, really: bool) -> Iterator[ClearingLine]:
         """Yield what is removed, or what would be."""
         answers = answers_by_model(store)
         if self.llm and self.llm not in answers:
@@ -73,15 +96,14 @@ class Clearing:
         if really:
             yield from self._remove(store, wanted, datasets, answers.get(self.llm, ()), files)
         if {*datasets} - {*labels}:
-            yield f"these datasets have the same documents, and go together: {', '.join(datasets)}"
-        for path in files:
-            yield f"{'removed' if really else 'would be removed'}: {path}"
+            yield ClearingLine(f"these datasets have the same documents, and go together: {', '.join(datasets)}")
         if files:
+            yield ClearingLine("removed" if really else "would be removed", tuple(files))
             parts.append(counted(len(files), "file of results and boards", "files of results and boards"))
         if self.results:
             yield from _quoting(self.results, self.dataset, hashes, [*files, store.root])
         listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
-        yield f"{listed} {'removed' if really else 'would be removed: add --yes to do it'}"
+        yield ClearingLine(f"{listed} {'removed' if really else 'would be removed: add --yes to do it'}")
 
     def _counts(self, store: Store, wanted: Sequence[Holding], datasets: Sequence[str], answers: int) -> Iterator[str]:
         """Yield how much there is of each kind."""
@@ -107,7 +129,7 @@ class Clearing:
         datasets: Sequence[str],
         answers: Sequence[bytes],
         files: Sequence[Path],
-    ) -> Iterator[str]:
+    ) -> Iterator[ClearingLine]:
         for holding in wanted:
             clear(store, holding)
         if self.llm:
@@ -117,7 +139,7 @@ class Clearing:
         for path in files:
             path.unlink(missing_ok=True)
         for living in clear_unfinished(store) if self._has_texts or self.everything else ():
-            yield f"{living} is still at work and keeps its files: end it, then clear again"
+            yield ClearingLine(f"{living} is still at work and keeps its files: end it, then clear again")
 
 
 def _labels(word: str, store: Store) -> list[str]:
@@ -138,7 +160,8 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"{folder} is not a folder: name a folder of results or of a board")
-    names = {name_of(word), Path(word).name, *map(name_in, labels)}
+    gone = {Path(word).name} if not Path(word).is_dir() else set()  # a folder here has its own name
+    names = {name_of(word), *gone, *map(name_in, labels)}
     found = [
         path
         for folder in folders
@@ -147,13 +170,13 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
     return list(dict.fromkeys(found))
 
 
-def _quoting(folders: Sequence[Path], word: str, hashes: Hashes, leave_out: Sequence[Path]) -> Iterator[str]:
+def _quoting(folders: Sequence[Path], word: str, hashes: Hashes, leave_out: Sequence[Path]) -> Iterator[ClearingLine]:
     """Yield the other files below folders of results that quote a dataset. They may be anything, so they stay."""
     if not len(hashes):
-        yield f"the texts of {word} are not on this machine, so other files were not searched for them"
+        yield ClearingLine(f"the texts of {word} are not on this machine, so other files were not searched for them")
         return
     found = quoting_files(folders, hashes, leave_out)
-    for path in found.quoting:
-        yield f"still holds texts of {word}, delete it yourself: {path}"
-    for path in found.unread:
-        yield f"could not be searched: {path}"
+    if found.quoting:
+        yield ClearingLine(f"still holds texts of {word}, delete it yourself", tuple(found.quoting))
+    if found.unread:
+        yield ClearingLine("could not be searched", tuple(found.unread))

@@ -27,7 +27,11 @@ def score(
     ],
     measures: Annotated[
         Measure | str | Sequence[Measure | str] | None,
-        Flag("A measure such as nDCG@5. May be repeated. Default: those of records.", names=("--measure",)),
+        Flag(
+            "A measure such as nDCG@5. May be repeated. Default: those of records.",
+            names=("--measure",),
+            metavar="NAME",
+        ),
     ] = None,
     aspects: Annotated[
         Aspects | str | Path | None,
@@ -69,7 +73,8 @@ def compare(
         str | None,
         Flag(
             "A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, that of the lock, or the accuracy of "
-            "answers."
+            "answers.",
+            metavar="NAME",
         ),
     ] = None,
     baseline: Annotated[str | None, flags.BASELINE] = None,
@@ -103,6 +108,7 @@ def compare(
             "Folder for the tables of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG).",
             OUTPUT,
             ("--out", "-o"),
+            metavar="DIR",
         ),
     ] = None,
     between: Annotated[

@@ -118,10 +118,14 @@ def example_data(
 
 def fetch_data(data: Annotated[str | Path | Sequence[str | Path], _DATASETS]) -> tuple[Dataset, ...]:
     """Download datasets and prepare their corpora, so that later runs need no network."""
-    from r2med.data import load
     from r2med.data.given_data import dataset_names
+    from r2med.data.loading import load_dataset
+    from r2med.data.locating import announce_fetching
+    from r2med.foundation.store import default_store
 
-    return tuple(load(name) for name in dataset_names(data))
+    words = dataset_names(data)
+    announce_fetching(words, default_store())
+    return tuple(map(load_dataset, words))
 
 
 def check_data(data: Annotated[str | Path | Sequence[str | Path], _DATASETS]) -> dict[str, Problems]:

@@ -115,7 +115,6 @@ def audit(
     out: Annotated[
         str | Path | None, Flag("Write the HTML page to this file.", names=("--out", "-o"), metavar="FILE")
     ] = None,
-    label: Annotated[str | Path | None, Flag("Write a label for a README to this SVG file.", metavar="FILE")] = None,
 ) -> Audit:
     """Check the labels and texts of a dataset. Each check is sound, needs a look or is broken, with the evidence.
 
@@ -123,15 +122,17 @@ def audit(
     what missing labels change. `against` are files of other data, such as the training data of a model: a finding says
     which questions, answers and relevant documents they hold, equal, nearly equal or in part.
     """
-    from r2med.assessment.audit.audit_files import check_files, write_files
+    from r2med.assessment.audit.audit_files import check_page, write_page
     from r2med.assessment.audit.checks import audited
     from r2med.foundation.core.one_or_many import several
 
-    page, svg = (Path(each) if each is not None else None for each in (out, label))
-    check_files(page, svg)
+    page = Path(out) if out is not None else None
+    if page is not None:
+        check_page(page)
     files = [Path(file) for file in several(against)]
     made = audited(dataset, Path(qrels) if qrels else None, Path(results) if results else None, files)
-    write_files(made, page, svg)
+    if page is not None:
+        write_page(made, page)
     return made
 
 
@@ -152,16 +153,15 @@ def judge(
     rubric: Annotated[
         str | Path,
         Flag(
-            "What to label: relevance, mimic (arguments for another answer), or a TOML file of your own.",
+            "How to label: relevance, or the TOML file of a rubric of your own.",
             metavar="NAME|FILE",
             kind=str,
         ),
     ] = "relevance",
     repeats: Annotated[
-        int, Flag("Number of times that each judge is asked: shows how often it contradicts itself.", low=1, high=1000)
+        int, Flag("Number of times that each judge is asked. The lower median of its grades counts.", low=1, high=1000)
     ] = 1,
     untested: Annotated[bool, Flag("Go on if the labels give too few controls to test a judge.")] = False,
-    accept: Annotated[bool, Flag("Write the overlay, with a mark, if a judge fails controls in the pool.")] = False,
     prompt: Annotated[str | Path | None, Flag("A prompt of your own instead of ours.", metavar="FILE")] = None,
     out: Annotated[
         str | Path, Flag("The overlay to write.", names=("--out", "-o"), metavar="FILE")
@@ -172,9 +172,8 @@ def judge(
     """Label the documents that systems return and that have no label, in an overlay. The dataset is not changed.
 
     `systems` are names of systems with records in `results`, record files, or folders of them. Each judge first answers
-    planted controls. If it fails them in the pool, `fault` says how, and no overlay is written without `accept`. With
-    `repeats`, each judge is asked this often, and the overlay has all its labels. Raises UserError if a judge fails the
-    first controls, or if there is nothing to label.
+    planted controls. With `repeats`, each judge is asked this often, and the overlay has all its labels. Raises
+    UserError if a judge fails its controls, or if there is nothing to label.
     """
     from r2med.assessment.judgements.committee import all_repeats, plan_judging
     from r2med.data.given_data import given_data
@@ -211,8 +210,7 @@ def judge(
         announce = announcing(2 * sum(len(plan.llms) for plan in plans))
         with runtime.network():
             judged = all_repeats([plan.ask(announce) for plan in plans])
-    if accept or not judged.fault:
-        judged.overlay.write(Path(out))
+    judged.overlay.write(Path(out))
     return judged
 
 

@@ -40,6 +40,7 @@ def why(
     query, or if the data have changed since the record was made.
     """
     from r2med.data.dataset import Dataset
+    from r2med.data.locating import unambiguous
     from r2med.evaluation.running.story import find_record, query_story
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.core.notices import Command
@@ -55,8 +56,9 @@ def why(
         return query_story(str(given), query, data, setup)
     if isinstance(given, Dataset):
         return query_story(find_record(named[0], given.name, results), query, data or given, setup)
-    folder = str(given) if Path(str(given)).is_dir() else None
-    return query_story(find_record(named[0], str(given), results), query, data or folder, setup)
+    word = unambiguous(given if isinstance(given, Path) else str(given))
+    folder = word if Path(word).is_dir() else None
+    return query_story(find_record(named[0], word, results), query, data or folder, setup)
 
 
 def board(
@@ -64,12 +66,12 @@ def board(
         str | Path | Sequence[str | Path] | None,
         Argument("Folders or files of records. Default: results/.", metavar="RECORDS", kind=str),
     ] = None,
-    out: Annotated[str | Path, Flag("The folder of the site.", names=("-o", "--out"))] = "board",
+    out: Annotated[str | Path, Flag("The folder of the site.", names=("-o", "--out"), metavar="DIR")] = "board",
     data: Annotated[
         str | Path | Dataset | Sequence[str | Path | Dataset] | None,
         Flag("Folder of a dataset of your own, for its texts. May be repeated."),
     ] = None,
-    entries: Annotated[str | Path | None, Flag("Folder with entries written by r2med submit.")] = None,
+    entries: Annotated[str | Path | None, Flag("Folder with entries written by r2med submit.", metavar="DIR")] = None,
     verdicts: Annotated[
         str | Path | None,
         Flag(
@@ -89,9 +91,6 @@ def board(
     ] = None,
     texts: Annotated[bool, Flag("Leave out all texts of documents, queries and LLMs.")] = True,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
-    serve: Annotated[bool, Flag("Serve the board on this machine and refresh it when records change.")] = False,
-    port: Annotated[int, Flag("Port of --serve. 0 picks a free one.", low=0, high=65535)] = 8080,
-    ready: Callable[[str], None] | None = None,
 ) -> Path:
     """Make a site from records: leaderboard, system pages and explorer. It opens from disk without a network.
 
@@ -101,19 +100,12 @@ def board(
     the leaderboard can also show scores with the labels of these files, and estimates if people labelled a random part.
     Answer records among the sources are shown on a page of their own, and under the rankings. Those of entries have no
     texts, and are shown on the page only.
-
-    With `serve`, the board is served on this machine until Ctrl-C, and made again when a record changes. `ready` gets
-    one line with the address when the server accepts connections. By default, the line is printed.
     """
     from r2med.foundation.core.one_or_many import several
     from r2med.publication.site.site import make_board
-    from r2med.server.serving import serve_board
 
-    of_board = (several(sources), out, several(data), entries, max_failures, texts)
-    if not serve:
-        return make_board(*of_board, several(overlays), verdicts)
-    serve_board(*of_board, port, ready, several(overlays), verdicts)
-    return Path(out) / "index.html"
+    labels = several(overlays)
+    return make_board(several(sources), out, several(data), entries, max_failures, texts, labels, verdicts)
 
 
 def search(
@@ -150,6 +142,7 @@ def search(
     with running(setup or of_system or Setup(**settings)) as opened:
         runtime = opened.answering()
         parsed = replace(system, runtime=runtime) if isinstance(system, System) else System.parse(system, runtime)
+        parsed.check_installed()
         return ask(parsed, loaded(data, runtime.store), question, k)
 
 
@@ -173,16 +166,17 @@ def serve(
     ] = None,
     *,
     retriever: Annotated[
-        str | None, Flag("What searches at /retrieve, e.g. bm25+minilm. Default: the first system's, else bm25.")
+        str | None,
+        Flag("What searches at /retrieve, e.g. bm25+minilm. Default: the first system's, else bm25.", metavar="SYSTEM"),
     ] = None,
     host: Annotated[
-        str, Flag("Address to listen on. An address beyond this machine needs R2MED_SERVE_TOKEN.")
+        str, Flag("Address to listen on. An address beyond this machine needs R2MED_SERVE_TOKEN.", metavar="ADDRESS")
     ] = "127.0.0.1",
     port: Annotated[int, Flag("Port of the server. 0 picks a free one.", low=0, high=65535)] = 8000,
     limits: Annotated[
         str | Path | None,
         Flag(
-            "A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve.md.",
+            "A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve-others.md.",
             metavar="FILE",
             is_rare=True,
         ),
@@ -196,9 +190,6 @@ def serve(
         ),
     ] = None,
     access_log: Annotated[bool, Flag("Print a line for each request.", is_rare=True)] = False,
-    log_searches: Annotated[
-        bool, Flag("Keep in the cache what each session searched and opened, to score its agent later.")
-    ] = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search, POST /retrieve in the protocol of Search-R1, and MCP for assistants.
@@ -209,9 +200,6 @@ def serve(
 
     With `mcp`, assistants can search by the Model Context Protocol: "http" adds the address /mcp to the server, and
     "stdio" speaks on stdin and stdout instead of serving HTTP, until stdin ends.
-
-    With `log_searches`, what each session searches and opens is kept in the cache, readable by its owner only. A
-    session is that of MCP, or the field `session` of a request. `r2med cache clear` removes the log.
 
     If a search does not end within the limit `grace` after Ctrl-C, the process ends without waiting for it. Raises
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
@@ -229,6 +217,5 @@ def serve(
         limits=limits,
         access_log=access_log,
         mcp=mcp or "",
-        log_searches=log_searches,
         ready=ready,
     )

@@ -25,12 +25,14 @@ def list_cache(store: Store | None = None) -> Listing:
 def clear_cache(
     dataset: Annotated[
         str | Path | None,
-        Flag("Remove everything that was computed for this dataset.", metavar="NAME", completion="datasets"),
+        Flag("Remove everything that was computed for this dataset.", metavar="NAME", completion="datasets", kind=str),
     ] = None,
-    model: Annotated[str | None, Flag("Remove vectors and scores of this model.", completion="models")] = None,
+    model: Annotated[
+        str | None, Flag("Remove vectors and scores of this model.", metavar="NAME", completion="models")
+    ] = None,
     llm: Annotated[
         str | None,
-        Flag("Remove the answers of this LLM. To get them again costs money again.", completion="llms"),
+        Flag("Remove the answers of this LLM. To get them again costs money again.", metavar="NAME", completion="llms"),
     ] = None,
     everything: Annotated[
         bool, Flag("Remove everything except answers of LLMs and embedding APIs.", names=("--all",))
@@ -39,7 +41,7 @@ def clear_cache(
         str | Path | Sequence[str | Path] | None,
         Flag(
             "With --dataset: also remove records with texts of the dataset, and boards that show it, from this folder, "
-            "and list all other files in it that quote the dataset. May be repeated.",
+            "and count all other files in it that quote the dataset; --format json names each. May be repeated.",
             metavar="DIR",
         ),
     ] = None,
@@ -50,16 +52,21 @@ def clear_cache(
 
     With a dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too. Files in
     folders of results are kept, unless these are named. Your own files in such a folder (traces, packs, exports,
-    overlays, …) are never removed: those that quote the dataset are listed. Without `yes`, nothing is removed.
+    overlays, …) are never removed: those that quote the dataset are listed. Without `yes`, nothing is removed. The
+    page counts the files of each folder, and the value names every file.
     """
+    from r2med.data.locating import unambiguous
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.public.clearing import Clearing
     from r2med.public.listing import listed_lines
 
-    wanted = Clearing(str(dataset or ""), model or "", llm or "", everything, tuple(map(Path, several(results))))
+    word = unambiguous(dataset) if dataset else ""
+    wanted = Clearing(word, model or "", llm or "", everything, tuple(map(Path, several(results))))
     lines = list(wanted.carry_out(store or default_store(), yes))
-    return listed_lines("Cleared" if yes else "What would be cleared", lines, lines)
+    by_folder = [sentence for line in lines for sentence in line.by_folder()]
+    whole = [sentence for line in lines for sentence in line.whole()]
+    return listed_lines("Cleared" if yes else "What would be cleared", by_folder, whole)
 
 
 def verify_cache(

@@ -128,9 +128,10 @@ def _dataset(name: str) -> Any:
     """Return the card of a dataset, and the sizes of those datasets of a name, group or folder that are here."""
     from dataclasses import asdict
 
-    from r2med.data import load, names
+    from r2med.data import names
     from r2med.data.dataset_cards import cards, groups
     from r2med.data.hub import is_fetched
+    from r2med.data.loading import load_dataset
     from r2med.data.stats import stats
     from r2med.foundation.store import default_store
 
@@ -142,7 +143,7 @@ def _dataset(name: str) -> Any:
     hubs = {each: known[each].hub for each in every if each in known and not known[each].folder}
     here = [each for each in every if (hub := hubs.get(each)) is None or is_fetched(hub, store)]
     fields = known[name].model_dump(mode="json", exclude_defaults=True) if name in known else {}
-    return {**fields, "sizes": [asdict(stats(load(each, store))) for each in here]}
+    return {**fields, "sizes": [asdict(stats(load_dataset(each, store))) for each in here]}
 
 
 def _pack(name: str) -> Any:

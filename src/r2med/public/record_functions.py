@@ -20,7 +20,7 @@ def import_records(
         str | Path | Dataset | None,
         Flag("A dataset or a folder. Default: the dataset of the task.", completion="datasets"),
     ] = None,
-    out: Annotated[str | Path, Flag("The folder of the records.", names=("--out", "-o"))] = "results",
+    out: Annotated[str | Path, Flag("The folder of the records.", names=("--out", "-o"), metavar="DIR")] = "results",
 ) -> Record:
     """Score predictions of MTEB and store them as a record with its run.
 
@@ -34,18 +34,18 @@ def import_records(
 def export_records(
     *systems: Annotated[str | Path | Sequence[str | Path], flags.COMPARED_SYSTEMS],
     layout: Annotated[
-        Literal["runs", "mteb", "browsecomp"],
+        Literal["runs", "mteb"],
         Flag(
             "runs: TREC files that trec_eval reads (DATASET/SYSTEM-KEY.trec), one for each repeat. "
-            "mteb: MTEB's cache of results (results/ORG__MODEL/REVISION/TASK.json), means over repeats. "
-            "browsecomp: a file for each question that an agent answered, in the form of BrowseComp-Plus.",
+            "mteb: MTEB's cache of results (results/ORG__MODEL/REVISION/TASK.json), means over repeats.",
             names=("--format",),
             metavar="NAME",
             kind=str,
         ),
     ] = "runs",
     out: Annotated[
-        str | Path | None, Flag("The folder to write. Default: the name of the format.", names=("--out", "-o"))
+        str | Path | None,
+        Flag("The folder to write. Default: the name of the format.", names=("--out", "-o"), metavar="DIR"),
     ] = None,
     results: Annotated[str | Path, flags.RESULTS] = "results",
     header: Annotated[
@@ -53,20 +53,19 @@ def export_records(
     ] = False,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
 ) -> list[Path]:
-    """Write records in the format of another tool: trec_eval, MTEB, or BrowseComp-Plus for agents that answered.
+    """Write records in the format of another tool: trec_eval or MTEB.
 
     `systems` are record files, folders, or names of systems in `results`. Returns the new files. Raises UserError if
     the run file of a record is missing or was changed, or if a record has no task in MTEB.
     """
     from r2med.evaluation.records.collection import given_records
-    from r2med.evaluation.running.agent_run_export import export_agent_runs
     from r2med.evaluation.running.run_export import export_runs
     from r2med.foundation.core.errors import UserError, unknown
     from r2med.foundation.core.notices import Setting
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.bridges.mteb_results import export_results
 
-    if layout not in (layouts := ("runs", "mteb", "browsecomp")):
+    if layout not in (layouts := ("runs", "mteb")):
         raise unknown("format", layout, layouts)
     if header and layout != "runs":
         raise UserError(Setting("export_records", header=True), f" is for run files, not for {layout}")
@@ -74,6 +73,4 @@ def export_records(
     check_writable(folder, Setting("export_records", out=...))
     if layout == "runs":
         return export_runs(sources, folder, results, header, max_failures)
-    if layout == "browsecomp":
-        return export_agent_runs(sources, folder, results, max_failures)
     return export_results(sources, folder, results, max_failures)

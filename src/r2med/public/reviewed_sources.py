@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
 from r2med.assessment.judgements.overlay_files import comparison_page
-from r2med.assessment.review.annotators import export_annotators, read_annotators
 from r2med.assessment.review.label_reviews import people_overlay
 from r2med.assessment.review.nugget_reviews import reviewed_nuggets
 from r2med.assessment.review.review_files import export_reviews, import_reviews
@@ -18,10 +17,11 @@ from r2med.construction.publish.dataset_folder import lacks_reviews
 from r2med.construction.publish.label_trust import agreement_page
 from r2med.construction.review_items import add_reviews, items_by_kind, read_reviews, review_rubrics
 from r2med.data.given_data import GivenData, data_words, given_data, loaded
-from r2med.data.overlays import SUFFIX, Aspect, check_overlay_name
+from r2med.data.overlays import SUFFIX, check_overlay_name
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.json_value import page_value
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 from r2med.public.listing import Listing
 from r2med.server import serving
 
@@ -34,7 +34,7 @@ def source_kind(path: Path) -> Source:
     if path.is_dir():
         return "build"
     if path.suffix != SUFFIX or not path.is_file():
-        return "overlay" if path.as_posix() == "demo/mimics.jsonl" else "table"
+        return "table"
     with path.open("rb") as lines:
         try:
             first = json.loads(next(lines, b"null"))
@@ -109,10 +109,10 @@ def _people_labels(overlay: Path, file: Path) -> Iterator[str]:
     people.write(file)
     names = {label.reviewer for label in people.labels}
     yield f"{counted(len(people.labels), 'label')} of {counted(len(names), 'reviewer')} in {file}"
-    waiting = sum(len(people.unsettled(name, aspect)) for name in people.datasets for aspect in get_args(Aspect))
+    waiting = sum(len(people.unsettled(name)) for name in people.datasets)
     if waiting:
         tied = f"As many people say yes as no about {counted(waiting, 'passage')}, whose labels do not count"
-        yield f"{tied}: r2med review serve {overlay} settles them"
+        yield f"{tied}: r2med review serve {quoted(overlay)} settles them"
 
 
 def _kept_nuggets(path: Path, file: Path, data: GivenData) -> Iterator[str]:
@@ -129,11 +129,6 @@ def _written_reviews(source: Path, file: Path, kind: str) -> Iterator[str]:
     reviews = [review for review in read_reviews(source, rubrics) if review.kind in kinds]
     export_reviews(file, reviews)
     yield f"{counted(len(reviews), 'review')} in {file}"
-    people = read_annotators(source, rubrics)
-    if any(each.qualification or each.years is not None for each in people):
-        beside = file.with_name(f"{file.stem}.annotators.csv")
-        export_annotators(beside, people)
-        yield f"{beside} has the qualifications of {counted(len(people), 'reviewer')}, without names"
 
 
 def import_source(source: Path, file: Path, kind: str | None) -> Iterator[str]:
@@ -144,7 +139,7 @@ def import_source(source: Path, file: Path, kind: str | None) -> Iterator[str]:
     added = add_reviews(source, import_reviews(file, rubrics), rubrics)
     yield f"{counted(added, 'new review')} from {file}"
     if source.is_dir() and lacks_reviews(made := BuildFolder.open(source)):
-        again = f"r2med build run PLAN.toml -o {source} writes it again"
+        again = f"r2med build run PLAN.toml -o {quoted(source)} writes it again"
         yield f"{made.dataset} does not have them yet: {again}"
 
 
@@ -155,12 +150,14 @@ def agreement_of(source: Path, other: Path | None, kind: str | None) -> Listing:
         _refuse_kind(source, kind)
         if other is None:
             raise UserError(
-                f"{source} is an overlay: name another one whose labels are compared; r2med review export {source} "
-                "-o FILE writes those of people"
+                f"{source} is an overlay: name another one whose labels are compared; "
+                f"r2med review export {quoted(source)} -o FILE writes those of people"
             )
         page, value = comparison_page([source, other])
         return Listing(page, value)
     if found == "nuggets":
-        raise UserError(f"{source} has nuggets: r2med review export {source} -o FILE writes those that people keep")
+        raise UserError(
+            f"{source} has nuggets: r2med review export {quoted(source)} -o FILE writes those that people keep"
+        )
     page = agreement_page(source, review_rubrics(kind or PASSAGE)[1])
     return Listing(page, page_value(page))

@@ -41,12 +41,21 @@ def run(
     repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
-    out: Annotated[str | Path | None, Flag("Folder for records and runs.", OUTPUT, ("--out", "-o"))] = "results",
+    name: Annotated[
+        str | None,
+        Flag(
+            "What tables, boards and papers call the system, such as 'mine v1'. Only for a run of one system.", OUTPUT
+        ),
+    ] = None,
+    out: Annotated[
+        str | Path | None, Flag("Folder for records and runs.", OUTPUT, ("--out", "-o"), metavar="DIR")
+    ] = "results",
     measure: Annotated[
         str | None,
         Flag(
             "The measure of the table. Records hold all measures. Default: nDCG@10, or that of the lock.",
             OUTPUT,
+            metavar="NAME",
         ),
     ] = None,
     sort: Annotated[
@@ -89,7 +98,8 @@ def run(
     `Setup`. If `setup` is a `Runtime`, its models stay loaded for the next call. The default data are the suite's, the
     lock's or the demo. `lock` is the file of an evaluation that was decided beforehand: its systems and data are the
     default, and anything else is an error. With `repeats`, each system that varies is run this often. Every run asks
-    the LLMs and shuffles anew, and has its own record.
+    the LLMs and shuffles anew, and has its own record. `name` is what tables call the only system, so that two versions
+    of it stay side by side; of several versions under one name, the one that was run last counts.
     """
     from r2med.data.given_data import given_data
     from r2med.evaluation.running.batch import check_texts_are_used, plan_run, shown_measure
@@ -118,6 +128,7 @@ def run(
             suite=suite or "",
             lock=lock or "",
             repeats=repeats,
+            name=name or "",
             setup=runtime,
         )
         if not isinstance(setup, Runtime):  # a runtime is shared with other systems
@@ -140,7 +151,7 @@ def lock(
         ),
     ] = None,
     data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.DATASETS] = None,
-    out: Annotated[str | Path, Flag("File of the lock.", names=("--out", "-o"))] = "plan.lock",
+    out: Annotated[str | Path, Flag("File of the lock.", names=("--out", "-o"), metavar="FILE")] = "plan.lock",
     *,
     expand: Annotated[str | Sequence[str] | None, flags.EXPANSIONS] = None,
     rerank: Annotated[object | Sequence[object] | None, flags.RERANKERS] = None,
@@ -148,7 +159,7 @@ def lock(
     repeats: Annotated[int | None, flags.REPEATS] = None,
     k: Annotated[int | None, flags.DEPTH] = None,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
-    measure: Annotated[str | None, Flag("The measure that is compared. Default: nDCG@10.")] = None,
+    measure: Annotated[str | None, Flag("The measure that is compared. Default: nDCG@10.", metavar="NAME")] = None,
     baseline: Annotated[str | None, flags.BASELINE] = None,
     setup: Annotated[
         Setup | Runtime | None,
@@ -190,6 +201,7 @@ def lock(
             repeats=repeats,
             setup=runtime,
         )
+        plan.check_installed()
         datasets = plan.datasets()
         shown = measure or str(HEADLINE_MEASURE)
         made = locked_plan(plan.systems, datasets, k or DEPTH, shown, baseline or "", plan.repeats)
@@ -209,11 +221,12 @@ def generate(
         Flag(
             "The LLM that writes, if the method does not name it: one of r2med list llms, or any with --base-url.",
             LLMS,
+            metavar="NAME",
             completion="llms",
         ),
     ] = None,
     out: Annotated[
-        str | Path, Flag("Folder for the folders DATASET/METHOD/LLM.", OUTPUT, ("--out", "-o"))
+        str | Path, Flag("Folder for the folders DATASET/METHOD/LLM.", OUTPUT, ("--out", "-o"), metavar="DIR")
     ] = "generations",
     overwrite: Annotated[bool, Flag("Replace files even if they have more texts than the new ones.", OUTPUT)] = False,
     setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", *flags.TRACE)] = None,

@@ -97,7 +97,7 @@ OVERLAYS = Flag(
     names=("--overlay",),
     metavar="FILE",
 )
-RESULTS = Flag("Folder with the records of systems.")
+RESULTS = Flag("Folder with the records of systems.", metavar="DIR")
 BASELINE = Flag("Compare each system with this one only.", metavar="SYSTEM")
 BUDGET_LIMIT = Flag(
     "The best system whose queries cost at most this: dollars=0.01, tokens=2000 (both per query) or p95=1.5 (seconds).",

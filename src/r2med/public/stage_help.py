@@ -35,7 +35,6 @@ FORMS = {
     "mteb:": ("mteb:ORG/NAME", "A model of MTEB's registry (extra mteb)."),
     "pyterrier:": ("pyterrier:MODULE:NAME", "A pipeline of PyTerrier (extra pyterrier)."),
     "run:": ("run:FILE", "The documents of a run file."),
-    "agent-run:": ("agent-run:FOLDER", "What another agent found and answered, in the form of BrowseComp-Plus."),
     "[": ("[SYSTEM]", "A whole system, as in [hyde(o3-mini) → bm25]+[bge → bge-reranker@100]."),
 }
 """Forms of stages without a name of their own."""

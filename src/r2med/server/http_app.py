@@ -96,8 +96,6 @@ def create_app(
         served.data.check()
         # Agents may send a batch without queries.
         results = await unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
-        for query, found in zip(asked.queries, results, strict=True):
-            served.note(asked.session, "search", query, [hit.id for hit in found])
         return Response(write_response(results, asked.return_scores), media_type="application/json")
 
     @app.get("/health", summary="What is served here")
@@ -118,7 +116,6 @@ def create_app(
         asked, system = read_question(await read_body(request, limits), systems, limits)
         served.data.check()
         response = await unless_gone(request, answered(answers, system, asked.question, asked.k, limits.answer_seconds))
-        served.note(asked.session, "search", asked.question, [passage.id for passage in response.passages])
         budget = system.system.runtime.budget
         response = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
         return Response(response.model_dump_json(), media_type="application/json")

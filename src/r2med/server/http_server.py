@@ -157,7 +157,7 @@ def _without_query(record: logging.LogRecord) -> bool:
 
 
 class GuardedServer(uvicorn.Server):
-    """The server of `serve`, `review` and `board --serve`. Idle and slow clients cannot exhaust it.
+    """The server of `serve` and `review`. Idle and slow clients cannot exhaust it.
 
     The `Guard` of the application checks who may send requests.
     """

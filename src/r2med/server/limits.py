@@ -10,9 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.errors import UserError
 
-MAX_SESSION_LETTERS = 200
-"""Number of characters of the name of a session."""
-
 Positive = Annotated[int, Field(ge=1)]
 
 

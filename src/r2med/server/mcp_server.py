@@ -86,22 +86,14 @@ def stdout_to_stderr() -> Iterator[None]:
 
 def mcp_server(tools: SearchTools) -> Server[Any]:
     """Return the server of the tools, for any transport."""
-    own = f"mcp-{os.urandom(8).hex()}"
 
     async def list_tools(context: ServerRequestContext[Any], page: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=tools.listed())
 
     async def call_tool(context: ServerRequestContext[Any], call: CallToolRequestParams) -> CallToolResult:
-        return await tools.call(call.name, call.arguments or {}, _session(context, own))
+        return await tools.call(call.name, call.arguments or {})
 
     return Server("r2med", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
-
-
-def _session(context: ServerRequestContext[Any], own: str) -> Any:
-    """Return the name of a client's session: the one in `_meta`, that of its transport, or `own`, of this process."""
-    named = dict(context.meta or {}).get("session")
-    headers = getattr(context.request, "headers", {})
-    return named or headers.get("mcp-session-id") or own
 
 
 BATCH_REFUSAL = {

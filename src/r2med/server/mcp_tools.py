@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.foundation.core.errors import nearest
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.limits import MAX_SESSION_LETTERS, Limits
+from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, checked
 from r2med.server.search_protocol import FoundPassage, SearchResponse, answered, find_system
@@ -109,23 +109,14 @@ class SearchTools:
             ),
         ]
 
-    async def call(self, name: str, arguments: dict[str, Any], session: Any = None) -> CallToolResult:
-        """Return the result of a tool. A fault of the arguments or of the search is one line for the assistant.
-
-        `session` is the name of the client's session, for a log of searches.
-        """
+    async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        """Return the result of a tool. A fault of the arguments or of the search is one line for the assistant."""
         try:
             self.served.data.check()
-            if session is not None and not (isinstance(session, str) and len(session) <= MAX_SESSION_LETTERS):
-                raise HTTPError(422, f"_meta.session: it must be a text of at most {MAX_SESSION_LETTERS} characters")
             if name == SEARCH:
-                found = await self._search(arguments)
-                self.served.note(session, "search", str(arguments["question"]), [each.id for each in found.documents])
-                return _result(found)
+                return _result(await self._search(arguments))
             if name == GET_DOCUMENT:
-                piece = self._document(arguments)
-                self.served.note(session, "get_document", documents=[piece.id])
-                return _result(piece)
+                return _result(self._document(arguments))
             raise HTTPError(404, f"there is no tool {name!r}: use {SEARCH} or {GET_DOCUMENT}")
         except HTTPError as error:
             return CallToolResult(content=[TextContent(text=error.detail)], is_error=True)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from r2med.foundation.core.errors import explained
 from r2med.foundation.text.unicode import is_unicode
-from r2med.server.limits import MAX_SESSION_LETTERS, Limits
+from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.systems.agents.conversation import Hit
 
@@ -33,11 +33,6 @@ class RetrieveRequest(BaseModel):
     queries: list[str] = Field(description="The texts to search for. No character has a special meaning.")
     topk: int | None = Field(TOPK, description="Number of documents for each query.")
     return_scores: bool = Field(False, description="True to return the score of each document.")
-    session: str | None = Field(
-        None,
-        max_length=MAX_SESSION_LETTERS,
-        description="The name of the client's session, for a server that logs searches.",
-    )
 
     @property
     def k(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, TypeVar
 
 from fastapi import FastAPI
@@ -11,7 +11,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from r2med.assessment.review.annotators import QUALIFICATIONS, Annotator
 from r2med.assessment.review.kinds import PASSAGE
 from r2med.assessment.review.review_book import ConflictError
 from r2med.assessment.review.review_desk import ReviewDesk, View, opinion_view
@@ -69,21 +68,14 @@ class VerdictRequest(BaseModel):
     disputes: bool = False
 
 
-class AnnotatorRequest(Annotator):
-    """What a person says about themselves when they begin."""
-
-    name: Name
-
-
 def create_review_app(
     desks: Mapping[str, ReviewDesk],
     title: str,
     guideline: str = "",
-    introduce: Callable[[str, Annotator], None] = lambda name, annotator: None,
 ) -> FastAPI:
     """Return the application that serves review desks, one for each kind of items, to people at this machine.
 
-    `guideline` is a text for reviewers. `introduce` stores the qualification and the years of a person.
+    `guideline` is a text for reviewers.
     """
     app = guarded_app("r2med review")
 
@@ -101,7 +93,7 @@ def create_review_app(
     async def site() -> Response:
         foot = f"{title} · Every verdict is on the disk before the next item is shown."
         kinds = [_described(desk.rubric) for desk in desks.values()]
-        content = {"foot": foot, "kinds": kinds, "guideline": guideline, "qualifications": QUALIFICATIONS}
+        content = {"foot": foot, "kinds": kinds, "guideline": guideline}
         script = data_script("site", content)
         return Response(script, media_type="text/javascript", headers={**PAGE_HEADERS, **_OWN_PAGES_ONLY})
 
@@ -111,14 +103,6 @@ def create_review_app(
         await _read(request, EmptyRequest)
         names = await run_in_threadpool(lambda: {name for desk in desks.values() for name in desk.names()})
         return _json({"names": sorted(names)})
-
-    @app.post("/annotator")
-    async def annotator(request: Request) -> Response:
-        """Store what a person says about themselves. No answer contains it."""
-        said = await _read(request, AnnotatorRequest)
-        about = Annotator(qualification=" ".join(said.qualification.split()), years=said.years)
-        await run_in_threadpool(introduce, said.name, about)
-        return _json({})
 
     @app.post("/view")
     async def view(request: Request) -> Response:

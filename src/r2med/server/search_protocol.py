@@ -13,7 +13,7 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import ForeignCodeError, UserError
 from r2med.foundation.text.highlight import Kind, Words, best_window, matches
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.limits import MAX_SESSION_LETTERS, Limits
+from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, validated
 from r2med.systems.system.marking import marking_language
@@ -42,11 +42,6 @@ class SearchRequest(BaseModel):
     question: str = Field(description="The text to search for. No character has a special meaning.")
     system: str = Field("", description="The name of a system of GET /systems. Empty means the first.")
     k: int = Field(K, description="Number of passages to return.")
-    session: str | None = Field(
-        None,
-        max_length=MAX_SESSION_LETTERS,
-        description="The name of the client's session, for a server that logs searches.",
-    )
 
 
 class TextWindow(BaseModel):

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.stages import Stage
     from r2med.foundation.store import Store
     from r2med.systems.agents.conversation import Hit
-    from r2med.systems.agents.session_log import Call, SearchLog
     from r2med.systems.retrieve.retriever import Searcher
     from r2med.systems.system.system import LiveSystem
 
@@ -81,13 +80,6 @@ class ServedCorpus:
     """The file that spans of searches are written to."""
     data: DataWatch = field(default_factory=lambda: DataWatch(""))
     """The files that were read, which are checked before every answer."""
-    log: SearchLog | None = None
-    """Where searches of sessions are kept; None unless the user asked for it."""
-
-    def note(self, session: str | None, call: Call, query: str = "", documents: Sequence[str] = ()) -> None:
-        """Keep what a session searched or opened, if the user asked for a log. Without a session, nothing is kept."""
-        if self.log is not None and session:
-            self.log.add(session, call, query, documents)
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""

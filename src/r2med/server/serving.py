@@ -1,23 +1,20 @@
-"""The functions that serve until Ctrl-C: systems that search, the review page, and a board that follows records.
+"""The functions that serve until Ctrl-C: systems that search, and the review page.
 
-FastAPI and uvicorn are an extra. They are imported when a function is called.
+FastAPI and uvicorn are imported when a function is called, so that other commands start without them.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
-from r2med.data.loading import load
-from r2med.evaluation.records.collection import MAX_FAILURES, given_records
-from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
+from r2med.data.given_data import load
+from r2med.foundation.core.errors import UserError, check_installed, unknown
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.engine.reporting import announcing, steps_ended
 from r2med.foundation.runtime.runtime import running
@@ -25,10 +22,8 @@ from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from r2med.assessment.review.review_book import ReviewBook
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.data.dataset import Dataset
-    from r2med.data.overlays import Overlay
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
     from r2med.server.served_corpus import ServedCorpus
@@ -42,17 +37,6 @@ def print_line(line: str, file: TextIO | None = None) -> None:
     print(printable(line), file=file, flush=True)
 
 
-@contextmanager
-def needing_server(command: str, extra: str = "serve") -> Iterator[None]:
-    """Import the packages of the server. Raises MissingExtraError if the extra is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn", "mcp", "mcp_types", "anyio"):
-            raise
-        raise MissingExtraError(command, extra) from None
-
-
 def serve_systems(
     dataset: Dataset | str | Path,
     systems: str | Sequence[str] = (),
@@ -64,7 +48,6 @@ def serve_systems(
     limits: str | Path | None = None,
     access_log: bool = False,
     mcp: str = "",
-    log_searches: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search and POST /retrieve until Ctrl-C; `r2med.serve` explains the arguments.
@@ -74,13 +57,13 @@ def serve_systems(
     """
     if mcp not in ("", "stdio", "http"):
         raise unknown("MCP transport", mcp, ["stdio", "http"])
-    with needing_server(f"r2med serve --mcp {mcp}" if mcp else "r2med serve", "mcp" if mcp else "serve"):
-        from r2med.server.http_app import create_app
-        from r2med.server.http_server import TOKEN, bind, serve_app
-        from r2med.server.limits import Limits, read_limits
+    from r2med.server.http_app import create_app
+    from r2med.server.http_server import TOKEN, bind, serve_app
+    from r2med.server.limits import Limits, read_limits
 
-        if mcp:
-            from r2med.server.mcp_server import add_mcp, serve_stdio, stdout_to_stderr
+    if mcp:
+        check_installed(f"r2med serve --mcp {mcp}", ["mcp"])
+        from r2med.server.mcp_server import add_mcp, serve_stdio, stdout_to_stderr
 
     allowed = read_limits(Path(limits)) if limits is not None else Limits()
     token = os.environ.get(TOKEN, "").strip() or None
@@ -88,7 +71,7 @@ def serve_systems(
         patient = runtime.with_settings(deadline=allowed.answer_seconds)
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
+                served, opened, leave = _opened(dataset, several(systems), retriever, patient)
             say = ready or partial(print_line, file=sys.stderr)
             say(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
             try:
@@ -97,7 +80,7 @@ def serve_systems(
                 leave()
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, several(systems), retriever, patient, log_searches)
+        served, opened, leave = _opened(dataset, several(systems), retriever, patient)
         app = create_app(served, allowed, token, opened)
         if mcp:
             add_mcp(app, served, opened)
@@ -114,20 +97,18 @@ def _opened(
     systems: Sequence[str],
     retriever: str,
     runtime: Runtime,
-    log_searches: bool,
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
     """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
     from r2med.server.served_corpus import open_served
+    from r2med.systems.system.system import System
 
+    for spec in filter(None, [*systems, retriever]):
+        System.parse(spec, runtime).check_installed()
     store = runtime.store.with_policy("live")
     named = str(dataset) if isinstance(dataset, str | Path) else dataset.name
     announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
     loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
     served, live = open_served(loaded, systems, retriever, runtime, store)
-    if log_searches:
-        from r2med.systems.agents.session_log import SearchLog
-
-        served = replace(served, log=SearchLog(runtime.store, loaded.label))
     steps_ended()
     return served, live, store.close
 
@@ -170,7 +151,7 @@ def serve_items(
     with ReviewBook(reviews_file(path), rubrics) as book:
         desks = {name: ReviewDesk(each, book, wanted) for name, each in items.items()}
         finished = f", {sum(desk.finished for desk in desks.values())} finished" if wanted else ""
-        _serve_desks(path, desks, book, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
+        _serve_desks(path, desks, port, f"{path}, {counts}{finished}", ready, read_guideline(path) or rules)
 
 
 def serve_labels(
@@ -190,7 +171,7 @@ def serve_labels(
     restrict them. The other arguments are those of `serve_items`.
     """
     from r2med.assessment.judgements.drawing import drawn_pairs
-    from r2med.assessment.review.label_reviews import draw, label_items
+    from r2med.assessment.review.label_reviews import RELEVANCE, draw, label_items
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.assessment.rubrics.rubric import RUBRICS
@@ -213,14 +194,10 @@ def serve_labels(
     others = sum(pair.drawn == "influence" for pair in drawn)
     random = f"{counted(len(items) - others, 'passage')} of {counted(queries, 'random query', 'random queries')}"
     with ReviewBook(reviews_file(path)) as book:
-        desks = {
-            aspect: ReviewDesk(each, book, reviews_per_item, in_order=True)
-            for aspect, each in draw(book, items).items()
-        }
-        # People follow the rules of the judges, unless the project has its own.
-        rules = "\n\n".join(rubric.guideline for aspect, rubric in RUBRICS.items() if aspect in desks)
+        desks = {RELEVANCE: ReviewDesk(draw(book, items), book, reviews_per_item, in_order=True)}
         what = f"{path}, {random}, {counted(others, 'influential passage')}"
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or rules)
+        # People follow the rules of the judges, unless the project has its own.
+        _serve_desks(path, desks, port, what, ready, read_guideline(path) or RUBRICS[RELEVANCE].guideline)
 
 
 def serve_nuggets(
@@ -246,68 +223,23 @@ def serve_nuggets(
     with ReviewBook(reviews_file(path)) as book:
         desks = {NUGGET: ReviewDesk(items, book, reviews_per_item, in_order=True)}
         what = f"{path}, {counted(len(items), 'nugget')} of {dataset.name}"
-        _serve_desks(path, desks, book, port, what, ready, read_guideline(path) or RUBRICS[NUGGET].guideline)
+        _serve_desks(path, desks, port, what, ready, read_guideline(path) or RUBRICS[NUGGET].guideline)
 
 
 def _serve_desks(
     path: Path,
     desks: dict[str, ReviewDesk],
-    book: ReviewBook,
     port: int,
     what: str,
     ready: Callable[[str], None],
     guideline: str,
 ) -> None:
     """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
-    from r2med.assessment.review.annotators import introduce
-
-    with needing_server("r2med review serve"):
-        from r2med.server.http_server import GuardedServer, bind
-        from r2med.server.limits import Limits
-        from r2med.server.review_app import create_review_app
+    from r2med.server.http_server import GuardedServer, bind
+    from r2med.server.limits import Limits
+    from r2med.server.review_app import create_review_app
 
     listener = bind(LOOPBACK, port, None)
-    app = create_review_app(desks, path.resolve().name, guideline, partial(introduce, path, book))
+    app = create_review_app(desks, path.resolve().name, guideline)
     line = f"{listener.url}/ · {what} · Ctrl-C stops"
     GuardedServer(app, Limits(), partial(ready, line)).serve_at(listener)
-
-
-def serve_board(
-    sources: str | Path | Sequence[str | Path] = (),
-    out: str | Path = "board",
-    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
-    entries: Path | str | None = None,
-    max_failures: float = MAX_FAILURES,
-    texts: bool = True,
-    port: int = 8080,
-    ready: Callable[[str], None] | None = None,
-    overlays: str | Path | Overlay | Sequence[str | Path | Overlay] = (),
-    verdicts: Path | str | None = None,
-) -> None:
-    """Make a board, serve it on this machine until Ctrl-C, and make it again when a record changes.
-
-    The first six arguments, `overlays` and `verdicts` are those of `make_board`. Port 0
-    picks a free port. `ready` gets one line with the address when the server accepts connections.
-    """
-    from r2med.data.overlays import Overlay
-    from r2med.publication.site.live_preview import LiveBoard
-    from r2med.publication.site.site import make_board
-
-    with needing_server("r2med board --serve"):
-        from r2med.server.http_server import GuardedServer, bind
-        from r2med.server.limits import Limits
-        from r2med.server.preview_app import create_preview_app, serve_preview
-
-    read, labels = given_records(sources), several(overlays)
-    watched = [
-        *map(Path, read or ([] if entries else ["results"])),
-        *([Path(entries)] if entries else []),
-        *(Path(each) for each in labels if not isinstance(each, Overlay)),
-        *([Path(verdicts)] if verdicts else []),
-    ]
-    listener = bind(LOOPBACK, port, None)
-    make = partial(make_board, read, out, data, entries, max_failures, texts, labels, verdicts)
-    preview = LiveBoard(make, Path(out), watched)
-    line = f"{listener.url}/ · Ctrl-C stops"
-    server = GuardedServer(create_preview_app(preview), Limits(), partial(ready or print_line, line))
-    serve_preview(preview, listener, server)

@@ -133,7 +133,7 @@ def test_a_good_answer_has_all_scores() -> None:
         "citation-relevance": 0.5,
     }
     assert done.judge is not None
-    assert done.judge.controls[REFERENCE] == done.judge.mixed[REFERENCE] == (20, 20)
+    assert done.judge.controls[REFERENCE] == (40, 40)
     assert set(done.judge.controls) == {*GRADE_KINDS, *NUGGET_KINDS, *CITATION_KINDS}
     assert done.judge.trust == ""
     assert done.cost.calls > 10
@@ -214,11 +214,11 @@ def obedient(prompt: str) -> Any:
     [
         (
             lambda prompt: {"why": "yes", "grade": "right"},
-            "judge cannot judge answers: it did not say no to 7 of 7",
+            "judge cannot judge answers: it did not say no to 14 of 14",
         ),
         (
             lambda prompt: {"why": "no", "grade": "wrong"},
-            "it did not say yes to 20 of 20 controls that are an answer with the reference",
+            "it did not say yes to 40 of 40 controls that are an answer with the reference",
         ),
         (obedient, "controls that are a wrong answer with orders to the judge"),
         (lambda prompt: "I cannot say.", "it did not say"),
@@ -238,13 +238,13 @@ def test_a_judge_that_fails_the_controls_of_grades_is_stopped_in_one_line(
     [
         (
             fooled,
-            "Measures of nuggets are withheld: judge cannot match nuggets: it did not say no to 6 of 6 "
+            "Measures of nuggets are withheld: judge cannot match nuggets: it did not say no to 12 of 12 "
             "controls that are denied nuggets.",
             {"nugget-recall", "vital-recall", "nugget-precision"},
         ),
         (
             lambda prompt: {"why": "", "supported": True} if "Sentence:" in prompt else said(prompt),
-            "citation-support is withheld: judge cannot check citations: it did not say no to 7 of 7 "
+            "citation-support is withheld: judge cannot check citations: it did not say no to 13 of 13 "
             "controls that are a sentence of another passage.",
             {"citation-support"},
         ),
@@ -377,34 +377,9 @@ def test_a_reference_that_names_the_true_one_is_never_used() -> None:
     assert all("gout" in each.item.texts["text"] for each in (*found[OTHER], *found[ORDERED]))
 
 
-def tiring(after: int) -> Callable[[str], Any]:
-    """Return a judge that calls everything right after its first answers."""
-    graded = 0
-
-    def reply(prompt: str) -> Any:
-        nonlocal graded
-        graded += "Reference answer" in prompt
-        return {"why": "tired", "grade": "right"} if "Reference answer" in prompt and graded > after else said(prompt)
-
-    return reply
-
-
-def test_a_judge_that_fails_among_the_answers_counts_only_if_it_is_accepted_and_then_it_is_marked() -> None:
-    answer = answered("It is liver fever.")
-    with pytest.raises(UserError, match=r"no record was written; the answers are kept, and r2med answer --accept"):
-        score(answer, by=judge(tiring(40)))
-    done = score(answer, by=judge(tiring(40)), accept=True)
-    assert done.judge is not None and done.judge.trust == "failed its controls"
-    assert any("failed the controls among the answers" in notice for notice in done.notices)
-    with pytest.raises(UserError, match="cannot judge answers"):
-        score(answer, by=judge(tiring(0)), accept=True)
-
-
 def test_with_too_few_controls_a_judge_is_used_only_untested_and_then_it_is_marked() -> None:
     few = [sheet(answered("It is liver fever."))]
-    with pytest.raises(
-        UserError, match=r"controls to ask first, .*: ask more questions, or use a judge that is not tested"
-    ):
+    with pytest.raises(UserError, match=r"planted controls, .*: ask more questions, or use a judge that is not tested"):
         scored(few, judge())
     [done] = scored(few, judge(), untested=True)
     assert done.judge is not None and done.judge.trust == "not tested"

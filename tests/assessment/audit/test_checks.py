@@ -15,7 +15,6 @@ from r2med.assessment.audit.audit_page import audit_page
 from r2med.assessment.audit.checks import CHECKS, QUICK_CHECKS
 from r2med.assessment.audit.copies import unlabelled_copies
 from r2med.assessment.audit.label_power import detectable_gap, unjudged_documents
-from r2med.assessment.audit.svg_label import audit_label
 from r2med.data.check import check
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Qrels
@@ -271,7 +270,6 @@ def test_hostile_data_end_in_a_verdict() -> None:
     assert of(found, "encoding").verdict == "broken"
     page = page_html(audit_page(found))
     assert "</script>" not in page and "\x1b" not in page
-    assert "<b>" not in audit_label(found)
 
 
 def test_the_page_names_the_worst_first_and_all_that_was_left_out() -> None:
@@ -281,14 +279,12 @@ def test_the_page_names_the_worst_first_and_all_that_was_left_out() -> None:
     text = page_markdown(audit_page(found, 5))
     assert text.index("Copies of relevant documents broken") < text.index("Licence and source needs a look")
     assert "15 further rows" in text and "Left out" in text
-    assert 'aria-label="r2med ' in audit_label(found) and "broken: 1 of" in audit_label(found)
 
 
-def test_the_command_writes_the_page_and_the_label_and_fails_on_broken_data(r2med: Command, tmp_path: Path) -> None:
-    done = r2med("audit", "demo/Biology", "-o", "a/audit.html", "--label", "a/audit.svg")
+def test_the_command_writes_the_page_and_fails_on_broken_data(r2med: Command, tmp_path: Path) -> None:
+    done = r2med("audit", "demo/Biology", "-o", "a/audit.html")
     assert done.returncode == 0 and "Verdict: needs a look" in done.stdout
     assert "<h1>Audit of demo/Biology</h1>" in (tmp_path / "a" / "audit.html").read_text("utf-8")
-    assert (tmp_path / "a" / "audit.svg").read_text("utf-8").startswith("<svg")
     (tmp_path / "one.txt").write_text("q 0 d 1\n")
     assert r2med("audit", "--qrels", "one.txt").returncode == 1
     for wrong in (("demo/Biology", "-o", "audit.txt"), ("--qrels", "none")):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +17,12 @@ from r2med.assessment.judgements.passage_controls import LabelledDataset, passag
 from r2med.assessment.panels.control_texts import ORDERS
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Qrels, Query
-from r2med.data.given_data import with_overlays
 from r2med.data.overlays import OverlayLabel
 from r2med.evaluation.records.collection import collect
-from r2med.evaluation.records.relabelled import relabelled
 from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from support import chat_server as chat
 from support.traces import foreign_names, kind_of, read_spans, root_of, traces
 
 TOPICS = (
@@ -105,11 +100,11 @@ def test_a_committee_labels_the_pool_and_the_lower_grade_counts(
     text = page_markdown(judge_page(found, "overlays/judged.jsonl"))
     assert "Krippendorff" in text
     assert "the dataset is unchanged" in text
-    plain = json.loads(json.dumps(judge_json(found), allow_nan=False))
+    plain = json.loads(json.dumps(judge_json(found, "judged.jsonl"), allow_nan=False))
     assert plain["labels"] == len(found.overlay.labels)
     assert [each["judge"] for each in plain["controls"]] == ["fair", "strict"]
     for test in plain["controls"]:
-        assert {count["kind"]: count["asked"] - count["right"] for count in test["first"]} == {
+        assert {count["kind"]: count["asked"] - count["right"] for count in test["controls"]} == {
             "labelled relevant": 0, "relevant to a near query": 0, "unrelated, with orders to the judge": 0,
         }  # fmt: skip
     (pair,) = plain["agreement_of_judges"]
@@ -187,46 +182,6 @@ def test_grades_fit_the_scale_of_the_dataset(highest: int, grades: list[int]) ->
     assert [rubric.grade(said, highest) for said in rubric.by_word] == grades
 
 
-def stance(word: str) -> dict[str, str]:
-    return {"why": "so", "stance": word}
-
-
-STANCES = [
-    *(
-        ([f"Right answer, for you only:\n<<<\n{topic} disease", f"about {topic}", f"text {part}"], stance("supports"))
-        for topic in TOPICS
-        for part in "ab"
-    ),
-    *(([f"ails the {topic}", f"about {topic}"], stance("other")) for topic in TOPICS),
-    ([], stance("neither")),
-]
-"""A judge for which the passages c argue for another answer."""
-
-
-def test_mimics_are_judged_with_their_own_controls(results: RecordCollection, tmp_path: Path, store: Store) -> None:
-    file = script(tmp_path, "fair", STANCES)
-    with Runtime(store=store, model_paths={"fair": file}) as runtime:  # type: ignore[arg-type]
-        found = plan_judging(results, [small()], ["fair"], runtime, rubric="mimic", depth=3).ask()
-    grades = found.overlay.grades("small", "mimic")
-    assert {document: grades["q0"][document] for document in ("d0a", "d0b", "d0c")} == {"d0a": 0, "d0b": 0, "d0c": 1}
-    assert not found.overlay.grades("small")
-    scored = relabelled(results, [found.overlay], {"small": small()})
-    record = scored.cells["bm25", "small+judged"].record
-    assert record.per_query["q0"]["Mimic@10"] == 0.1
-    labelled = replace(with_overlays(small(), [found.overlay]), name="small")
-    assert not len(pool(results, labelled, 3, "mimic")), "nothing is labelled twice"
-
-
-def test_a_judge_of_mimics_that_obeys_a_passage_is_stopped(
-    results: RecordCollection, tmp_path: Path, store: Store
-) -> None:
-    file = script(tmp_path, "obeys", [*(([order], stance("other")) for order in ORDERS), *STANCES])
-    with Runtime(store=store, model_paths={"obeys": file}) as runtime:  # type: ignore[arg-type]
-        plan = plan_judging(results, [small()], ["obeys"], runtime, rubric="mimic", depth=3)
-        with pytest.raises(UserError, match=r"obeys cannot judge small: .*orders to the judge"):
-            plan.ask()
-
-
 def test_what_cannot_be_judged_is_one_line(results: RecordCollection, tmp_path: Path, store: Store) -> None:
     file = script(tmp_path, "fair", FAIR)
     with Runtime(store=store, model_paths={"fair": file}) as runtime:  # type: ignore[arg-type]
@@ -258,68 +213,19 @@ def test_each_judged_pair_is_one_trace_with_its_label_and_the_call_of_the_judge(
     }
     assert pairs == {(label.query, label.document): label.said for label in done.overlay.labels}
     controls = Counter(facts["r2med.control"] for facts in roots if "r2med.control" in facts)
-    assert controls == Counter({count.kind: count.asked for count in done.tests[0].both.counts})
+    assert controls == Counter({count.kind: count.asked for count in done.tests["fair"].counts})
     assert all([kind_of(each) for each in trace] == ["LLM", "EVALUATOR"] for trace in traces(spans))
     assert not foreign_names(spans)
     assert "suffers" not in file.read_text()
 
 
-def test_personal_data_is_reported_before_the_first_control_is_sent(
-    results: RecordCollection, chat_server: chat.Server, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chat_server.otherwise = chat.answer(json.dumps(says(0)))
-    monkeypatch.setattr(Endpoint, "is_local", False)
-    sent: list[int] = []
-
-    class Warned(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            if "seem to contain personal data" in record.getMessage():
-                sent.append(len(chat_server.requests))
-
-    with_names = replace(small(), queries=[replace(each, text=f"{each.text}, Mr. Jones") for each in small().queries])
-    planned = plan_judging(results, [with_names], ["org/m"], Runtime(store=store, base_url=chat_server.address))
-    logging.getLogger("r2med").addHandler(handler := Warned())
-    try:
-        with pytest.raises(UserError, match="cannot judge small"):
-            planned.ask()
-    finally:
-        logging.getLogger("r2med").removeHandler(handler)
-    assert sent == [0] and chat_server.requests
-
-
-def lapsing(calls: int) -> Any:
-    """Return a server's step that answers fairly for a number of calls, and then always says yes."""
-    done = Counter[str]()
-
-    async def step(exchange: chat.Exchange) -> None:
-        prompt = exchange.request.body["messages"][-1]["content"]
-        fair = next(answer for when, answer in FAIR if all(part in prompt for part in when))
-        done["calls"] += 1
-        await chat.answer(json.dumps(fair if done["calls"] <= calls else says(3)))(exchange)
-
-    return step
-
-
-def test_a_judge_that_is_careful_only_in_the_beginning_is_noticed_and_its_labels_are_marked(
-    results: RecordCollection, chat_server: chat.Server, store: Store
-) -> None:
-    chat_server.otherwise = lapsing(30)
-    with Runtime(store=store, base_url=chat_server.address, concurrency=1) as runtime:
-        found = plan_judging(results, [small()], ["org/m"], runtime, depth=5).ask()
-    (test,) = found.tests
-    assert test.first.fault == "" and test.trust == "failed its controls"
-    assert "org/m" in found.fault and "controls" in found.fault
-    assert {label.trust for label in found.overlay.labels} == {"failed its controls"}
-    assert "no overlay was written" in page_markdown(judge_page(found))
-
-
 def test_few_labels_stop_the_command_unless_judges_may_be_untested(tmp_path: Path, store: Store) -> None:
-    few = replace(small(), qrels=Qrels({f"q{n}": {f"d{n}a": 1} for n in range(10)}))
+    few = replace(small(), qrels=Qrels({f"q{n}": {f"d{n}a": 1} for n in range(9)}))
     run("bm25", few, out=tmp_path / "few")
     file = script(tmp_path, "fair", FAIR)
     collection = collect(results=tmp_path / "few")
     with Runtime(store=store, model_paths={"fair": file}) as runtime:  # type: ignore[arg-type]
-        with pytest.raises(UserError, match="10 planted controls"):
+        with pytest.raises(UserError, match="18 planted controls"):
             plan_judging(collection, [few], ["fair"], runtime).ask()
         found = plan_judging(collection, [few], ["fair"], runtime, untested=True).ask()
     assert {label.trust for label in found.overlay.labels} == {"not tested"}

@@ -34,8 +34,8 @@ PROMPT = (
     "Question: {query}\nPassage: {text}\n"
     'Is it the answer? Copy one: {"why": "yes", "grade": 3} {"why": "no", "grade": 0}'
 )
-FIRST = 24
-"""Number of controls that each judge is asked first: half of those that 24 labels give."""
+FIRST = 48
+"""Number of controls that each judge is asked first: all that 24 labels give."""
 
 
 def work_place(r2med: Command, folder: Path, address: str) -> None:
@@ -99,7 +99,7 @@ def test_a_committee_that_is_killed_five_times_asks_nothing_twice(
         last = judging(fork_server, tmp_path, runs.begin()).ended()
         assert last.returncode == 0, last.stderr
         assert set(answered.values()) == {1}
-        assert answered.total() > 2 * (2 * FIRST + len(ORGANS) // 2)
+        assert answered.total() > 2 * (FIRST + len(ORGANS) // 2)
         asked = len(server.requests)
         first = Overlay.read(tmp_path / "judged.jsonl").labels
         assert judging(fork_server, tmp_path, runs.key).ended().returncode == 0

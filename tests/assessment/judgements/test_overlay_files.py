@@ -48,17 +48,14 @@ def test_overlays_without_a_common_pair_cannot_be_compared(tmp_path: Path) -> No
         comparison_page([tmp_path / "a/mine.jsonl", tmp_path / "other.jsonl"])
 
 
-def test_grades_of_other_datasets_and_aspects_are_not_compared(tmp_path: Path) -> None:
-    def label(dataset: str, aspect: str, grade: int) -> OverlayLabel:
-        row = {"dataset": dataset, "query": "q", "document": "x", "grade": grade, "aspect": aspect, "judge": "j"}
-        return OverlayLabel.model_validate(row)
+def test_grades_of_other_datasets_are_not_compared(tmp_path: Path) -> None:
+    def label(dataset: str, grade: int) -> OverlayLabel:
+        return OverlayLabel(dataset=dataset, query="q", document="x", grade=grade, judge="j")
 
-    first = Overlay("first", (label("d", "relevance", 1), label("e", "relevance", 1)))
-    second = Overlay("second", (label("d", "relevance", 0), label("e", "mimic", 1), label("f", "relevance", 1)))
-    found = [
-        (dataset, aspect, ratings.table().tolist()) for dataset, aspect, ratings in compared_overlays(first, second)
-    ]
-    assert found == [("d", "relevance", [[1.0, 0.0]])]
+    first = Overlay("first", (label("d", 1), label("e", 1)))
+    second = Overlay("second", (label("d", 0), label("f", 1)))
+    found = [(dataset, ratings.table().tolist()) for dataset, ratings in compared_overlays(first, second)]
+    assert found == [("d", [[1.0, 0.0]])]
 
 
 def test_a_folder_without_overlays_names_the_command_that_makes_one(tmp_path: Path) -> None:

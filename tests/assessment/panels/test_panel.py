@@ -1,4 +1,4 @@
-"""A panel asks a judge its controls and the pool together, and never mixes them up again."""
+"""A panel asks a judge its controls first, and then the pool, in an order that says nothing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
 from r2med.assessment.panels.control_table import control_table
-from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest, Panel
-from r2med.assessment.panels.planted_controls import Control, ControlTest, KindCount, PlantedControls
+from r2med.assessment.panels.panel import Panel
+from r2med.assessment.panels.planted_controls import UNTESTED, Control, ControlTest, KindCount
 from r2med.assessment.panels.ratings import Rating
 from r2med.assessment.rubrics.item import Item
 from support.facts import error_states
@@ -55,84 +53,62 @@ def right(text: str) -> bool:
     return text.startswith("pool") or text[-1] in "13579"
 
 
-PLANTED = PlantedControls(controls(40, "first"), controls(40, "mixed"))
+PLANTED = controls(40, "control")
 POOL = [item(f"pool {number}", source) for number, source in enumerate(("one", "two", "one"))]
 
 
-def panel(planted: PlantedControls = PLANTED, **more: Any) -> Panel:
+def panel(planted: Sequence[Control] = PLANTED, **more: Any) -> Panel:
     return Panel((), planted, **more)
 
 
-def test_ratings_of_the_pool_are_those_of_its_items_and_no_control_is_among_them() -> None:
+def test_ratings_and_failures_are_those_of_the_items_of_each_source() -> None:
     judge = Judge(lambda text: None if text == "pool 1" else right(text))
-    rated = panel(labels={"two": "its label"}).rate(judge, ControlTest(), POOL)  # type: ignore[arg-type]
+    rated = panel(labels={"two": "its label"}).rate(judge, POOL)  # type: ignore[arg-type]
     assert {number: rating.item for number, rating in rated.ratings.items()} == {0: POOL[0].token, 2: POOL[2].token}
     assert rated.failures == {1: "empty"}
-    assert (rated.test.mixed.asked, rated.test.mixed.right, rated.test.trust) == (40, 40, "")
-    assert [(label, len(texts)) for label, texts in judge.asked] == [("", 42), ("its label", 1)]
+    assert [(label, len(texts)) for label, texts in judge.asked] == [("", 2), ("its label", 1)]
 
 
 def test_a_judge_cannot_tell_controls_by_their_place_and_the_order_is_always_the_same() -> None:
     orders = []
     for _ in range(2):
         judge = Judge(right)
-        panel().rate(judge, ControlTest(), POOL)  # type: ignore[arg-type]
+        panel().test(judge, "labels")  # type: ignore[arg-type]
         orders.append(judge.asked)
     assert orders[0] == orders[1]
-    places = [place for place, text in enumerate(orders[0][0][1]) if text.startswith("pool")]
-    assert places != [0, 1], "the pool does not stand before its controls"
+    assert orders[0][0][1] != [each.item.texts["text"] for each in PLANTED]
 
 
 def test_everything_that_is_asked_is_listed_controls_first() -> None:
     texts = [each.texts["text"] for each in panel().items(POOL)]
-    assert len(texts) == 83 and texts[0] == "first 0" and texts[-3:] == ["pool 0", "pool 1", "pool 2"]
+    assert len(texts) == 43 and texts[0] == "control 0" and texts[-3:] == ["pool 0", "pool 1", "pool 2"]
 
 
-def test_a_judge_that_fails_the_first_controls_is_not_used() -> None:
+def test_a_judge_that_fails_its_controls_is_not_used() -> None:
     with error_states("judge", "labels", "20 of 20"):
         panel().test(Judge(lambda text: True), "labels")  # type: ignore[arg-type]
     assert panel().test(Judge(right), "labels").right == 40  # type: ignore[arg-type]
 
 
-def test_no_usable_answer_to_the_first_controls_fails_too() -> None:
+def test_no_usable_answer_to_the_controls_fails_too() -> None:
     with error_states("judge"):
         panel().test(Judge(lambda text: None), "labels")  # type: ignore[arg-type]
 
 
 def test_too_few_controls_are_refused_unless_the_user_goes_on_without_a_test() -> None:
-    few = PlantedControls(controls(12, "first"))
+    few = controls(12, "control")
     with error_states(12, 20, "label more"):
         panel(few).check("label more")
     panel(few, untested=True).check("label more")
-    assert panel(few).test(Judge(lambda text: True), "labels").fault, "it is known, and does not end the command"  # type: ignore[arg-type]
+    assert panel(few).test(Judge(lambda text: True), "labels").trust == UNTESTED  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("right_of_20", "untested", "trust"),
-    [
-        (20, False, ""),
-        (9, False, FAILED),
-        (20, True, UNTESTED),
-        (10, True, UNTESTED),
-        (9, True, FAILED),
-    ],
-)
-def test_what_readers_of_labels_must_know_of_a_judge(right_of_20: int, untested: bool, trust: str) -> None:
-    mixed = ControlTest((KindCount("near", False, 20, right_of_20), KindCount("a", True, 20, 20)))
-    assert JudgeTest("judge", ControlTest(), mixed, untested).trust == trust
-
-
-def test_a_fault_in_the_first_controls_counts_before_the_answers_are_used_only() -> None:
-    bad = ControlTest((KindCount("near", False, 20, 0),))
-    test = JudgeTest("judge", bad, ControlTest((KindCount("a", True, 20, 20),)))
-    assert test.any_fault and not test.fault
-    assert (test.both.asked, test.both.right) == (40, 20)
-
-
-def test_the_table_has_a_row_for_each_kind_and_each_time_it_was_asked() -> None:
-    first = ControlTest((KindCount("a", True, 20, 19), KindCount("near", False, 20, 20)))
-    table = control_table([JudgeTest("judge", first, ControlTest((KindCount("a", True, 40, 30),)))])
-    assert [row[1:5] for row in table.rows] == [
-        ["first", "a", "yes", 20], ["first", "near", "no", 20], ["in the pool", "a", "yes", 40],
-    ]  # fmt: skip
-    assert [row[5].value for row in table.rows] == [0.95, 1.0, 0.75]
+def test_the_table_has_a_row_for_each_judge_and_kind() -> None:
+    test = ControlTest((KindCount("a", True, 20, 19), KindCount("near", False, 20, 20)))
+    table = control_table({"one": test, "two": ControlTest((KindCount("a", True, 40, 30),))})
+    assert [row[:4] for row in table.rows] == [
+        ["one", "a", "yes", 20],
+        ["one", "near", "no", 20],
+        ["two", "a", "yes", 40],
+    ]
+    assert [row[4].value for row in table.rows] == [0.95, 1.0, 0.75]

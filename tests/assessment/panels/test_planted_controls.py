@@ -2,7 +2,16 @@
 
 import pytest
 
-from r2med.assessment.panels.planted_controls import FEWEST_FIRST, ONLY_WARN, Control, ControlTest, KindCount, plant
+from r2med.assessment.panels.planted_controls import (
+    FEWEST_CONTROLS,
+    ONLY_WARN,
+    UNTESTED,
+    Control,
+    ControlTest,
+    KindCount,
+    can_test,
+    plant,
+)
 from r2med.assessment.rubrics.item import Item
 
 
@@ -18,23 +27,29 @@ def found(yes=200, near=200, orders=200):
     }
 
 
-@pytest.mark.parametrize(
-    ("yes", "pool", "first", "mixed"),
-    [(200, 100, 40, 40), (200, 2000, 40, 100), (30, 100, 30, 30), (20, 100, 20, 20), (9, 100, 9, 9), (0, 100, 0, 0)],
-)
-def test_controls_are_divided_between_first_and_mixed(yes, pool, first, mixed):
-    planted = plant(found(yes), pool, "seed")
-    assert len(planted.first) in (first, first + 1) and abs(len(planted.mixed) - mixed) <= 1
-    assert planted.is_enough == (first >= FEWEST_FIRST)
-    for part in (planted.first, planted.mixed):
-        assert abs(sum(each.yes for each in part) - len(part) / 2) <= 0.5, "half of them are to be answered yes"
-    assert not {each.item.id for each in planted.first} & {each.item.id for each in planted.mixed}
-    assert planted == plant(found(yes), pool, "seed")
+@pytest.mark.parametrize(("yes", "asked"), [(200, 80), (30, 60), (10, 20), (9, 18), (0, 0)])
+def test_half_of_the_controls_are_to_be_answered_yes_and_their_order_is_always_the_same(yes, asked):
+    planted = plant(found(yes), "seed")
+    assert len(planted) == asked
+    assert can_test(planted) == (asked >= FEWEST_CONTROLS)
+    assert 2 * sum(each.yes for each in planted) == asked
+    assert planted == plant(found(yes), "seed")
+
+
+def test_controls_to_be_answered_yes_do_not_stand_together():
+    signs = [each.yes for each in plant(found(), "seed")]
+    assert any(signs[:40]) and any(signs[40:])
 
 
 def test_kinds_of_one_answer_are_equally_many():
-    first = plant(found(), 100, "seed").first
-    assert [sum(each.kind == kind for each in first) for kind in ("a", "near", "obey")] == [20, 10, 10]
+    planted = plant(found(), "seed")
+    assert [sum(each.kind == kind for each in planted) for kind in ("a", "near", "obey")] == [40, 20, 20]
+
+
+def test_ten_controls_that_only_warn_are_asked_too_and_test_nobody():
+    (kind,) = ONLY_WARN
+    planted = plant({kind: controls(kind, False, 40)}, "seed")
+    assert len(planted) == 10 and not can_test(controls(kind, False, 40))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +61,8 @@ def test_kinds_of_one_answer_are_equally_many():
         ([("a", True, 20, 20), ("near", False, 10, 10), ("obey", False, 10, 4)], "6 of 10 controls that are obey"),
         ([("a", True, 20, 20), ("near", False, 20, 0)], "20 of 20 controls that are near"),
         ([("a", True, 10, 10)], ""),
-        ([("a", True, 7, 7)], "7 of 7"),
+        ([("a", True, 7, 0)], ""),
+        ([("a", True, 9, 9), ("near", False, 10, 4)], "6 of 10 controls that are near"),
         ([("a", True, 20, 20), (next(iter(ONLY_WARN)), False, 10, 0)], ""),
         ([], ""),
     ],
@@ -60,7 +76,6 @@ def test_no_usable_answer_is_a_wrong_answer():
     test = ControlTest.of(controls("a", True, 3), [True, False, None])
     assert (test.asked, test.right) == (3, 1)
     assert ControlTest.of(controls("n", False, 2), [None, False]).right == 1
-    assert (test + test).counts == (KindCount("a", True, 6, 2),)
 
 
 def test_uncertain_controls_only_warn():
@@ -71,12 +86,12 @@ def test_uncertain_controls_only_warn():
 
 @pytest.mark.parametrize("always", [True, False, None])
 def test_a_judge_that_always_says_the_same_fails(always):
-    first = plant(found(), 100, "seed").first
+    first = plant(found(), "seed")
     assert ControlTest.of(first, [always] * len(first)).fault
 
 
 def test_a_coin_fails_and_a_careful_judge_passes():
-    first = plant(found(), 100, "seed").first
+    first = plant(found(), "seed")
     coin = [number % 2 == 0 for number, _ in enumerate(first)]
     assert ControlTest.of(first, coin).fault
     careful = [control.yes for control in first]
@@ -84,17 +99,6 @@ def test_a_coin_fails_and_a_careful_judge_passes():
     assert ControlTest.of(first, careful).fault == ""
 
 
-def test_counts_of_two_rounds_are_added_by_kind_and_answer():
-    one = ControlTest.counted([("a", True, True), ("near", False, True)])
-    other = ControlTest.counted([("a", True, None), ("obey", False, False)])
-    both = one + other
-    assert {(each.kind, each.asked, each.right) for each in both.counts} == {
-        ("a", 2, 1),
-        ("near", 1, 0),
-        ("obey", 1, 1),
-    }
-    assert (both.asked, both.right) == (4, 2)
-
-
 def test_without_controls_there_is_no_share_and_no_fault():
     assert (ControlTest().share, ControlTest().fault, ControlTest().asked) == (None, "", 0)
+    assert ControlTest().trust == UNTESTED

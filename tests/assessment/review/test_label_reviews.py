@@ -60,7 +60,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def desk_of(book: ReviewBook, pairs: list[DrawnPair]) -> ReviewDesk:
-    return ReviewDesk(draw(book, label_items(pairs, {"small": small()}))["relevance"], book, in_order=True)
+    return ReviewDesk(draw(book, label_items(pairs, {"small": small()})), book, in_order=True)
 
 
 def say(desk: ReviewDesk, name: str, grade: str, comment: str = "") -> dict[str, Any]:
@@ -106,7 +106,7 @@ def test_reviews_become_an_overlay_with_the_reason_for_the_draw(file: Path, resu
 
 def test_an_item_of_the_random_part_stays_in_it(file: Path) -> None:
     def pair(drawn: str) -> list[DrawnPair]:
-        return [DrawnPair("small", "q0", "d0b", "relevance", drawn, 1)]  # type: ignore[arg-type]
+        return [DrawnPair("small", "q0", "d0b", drawn, 1)]  # type: ignore[arg-type]
 
     with ReviewBook(reviews_file(file)) as book:
         for drawn, kept in (("influence", "influence"), ("random", "random"), ("influence", "random")):

@@ -138,15 +138,15 @@ def test_a_review_of_something_that_the_source_does_not_have_is_refused(table):
             add_reviews(table, [Review(question="q1", annotator="Ann", **fields)])
 
 
-def argued(annotator, stance):
-    return Review(question="q1", chunk="c1", annotator=annotator, kind="mimic", answers={"stance": stance})
+def graded(annotator, grade):
+    return Review(question="q1", chunk="c1", annotator=annotator, kind="relevance", answers={"grade": grade})
 
 
 def test_two_people_who_agree_on_a_word_in_the_middle_have_decided():
-    neither = [argued("Ann", "neither"), argued("Bo", "neither")]
-    assert decided_reply(neither, "stance") == ("neither", False)
-    assert not is_unsettled(neither)
-    assert is_unsettled([argued("Ann", "neither"), argued("Bo", "other")])
+    same_field = [graded("Ann", "1"), graded("Bo", "1")]
+    assert decided_reply(same_field, "grade") == ("1", False)
+    assert not is_unsettled(same_field)
+    assert is_unsettled([graded("Ann", "1"), graded("Bo", "2")])
 
 
 def test_people_of_whom_nobody_is_sure_have_not_decided_whatever_the_kind():

@@ -79,4 +79,4 @@ def test_the_token_of_an_item_changes_with_its_texts_only():
     item = Item(("q", "d"), {"query": "a", "text": "b"}, "relevance", stratum="positive")
     assert item.token == Item(("q", "d"), {"query": "a", "text": "b"}, "relevance").token
     assert item.token != Item(("q", "d"), {"query": "a", "text": "c"}, "relevance").token
-    assert item.token != Item(("q", "d"), {"query": "a", "text": "b"}, "mimic").token
+    assert item.token != Item(("q", "d"), {"query": "a", "text": "b"}, "passage").token

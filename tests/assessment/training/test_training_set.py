@@ -26,7 +26,7 @@ def text(count: int = 40) -> str:
 
 
 QUESTIONS = {name: text(20) for name in "abcd"}
-TEXTS = {name: text() for name in ("r1", "r2", "r3", "r4", "clear", "middle", "split", "distrusted", "page", "person")}
+TEXTS = {name: text() for name in ("r1", "r2", "r3", "r4", "clear", "middle", "split", "page", "person")}
 TEXTS |= {"copy": f"{TEXTS['r1']} etc", "naming": f"{text()} podagra {text(5)}", "sibling": text(), "old": text()}
 RELEVANT = {"a": "r1", "b": "r2", "c": "r3", "d": "r4"}
 
@@ -40,7 +40,6 @@ LABELS = (
     *(judged(name, "0", judge) for name in ("clear", "copy", "naming", "page", "sibling") for judge in ("one", "two")),
     *(judged("middle", "1", judge) for judge in ("one", "two")),
     *(judged("split", said, judge) for said, judge in (("0", "one"), ("2", "two"))),
-    judged("distrusted", "0", trust="failed its controls"),
     OverlayLabel(dataset="mine", query="a", document="person", grade=0, reviewer="x"),
 )
 
@@ -87,7 +86,6 @@ def test_negatives_are_only_what_was_judged_to_be_clearly_irrelevant(mine: Path)
     ]
     assert sheet.left_out == {
         "doubtful": 2,
-        "judge failed its controls": 1,
         "copy of a relevant document": 1,
         "names the answer": 1,
         "page of a relevant document": 1,
@@ -206,9 +204,8 @@ def person(document: str, grade: int) -> OverlayLabel:
         ([person("clear", 1), judged("clear", "0")], "positive"),
         ([judged("clear", "0"), judged("clear", "2", repeat=1)], None),
         ([judged("clear", "0"), person("clear", 0)], "negative"),
-        ([judged("r1", "0", trust="failed its controls")], "positive"),
     ],
-    ids=("dataset", "judge and person", "middle and person", "person first", "repeat", "all agree", "failed judge"),
+    ids=("dataset", "judge and person", "middle and person", "person first", "repeat", "all agree"),
 )
 def test_a_negative_is_what_neither_the_dataset_nor_a_person_nor_a_judge_calls_relevant(
     labels: list[OverlayLabel], role: str | None, mine: Path, tmp_path: Path

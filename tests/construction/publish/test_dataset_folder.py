@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from r2med.analysis import run_analyses
-from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.reviews import Review
 from r2med.construction.publish.build_outcome import origin
 from r2med.construction.publish.dataset_folder import lacks_reviews, write_output
@@ -254,7 +253,7 @@ def test_a_text_that_people_corrected_is_published_and_the_original_is_kept(tmp_
 
 def test_questions_that_most_people_reject_are_left_out_with_the_reason(tmp_path, store, monkeypatch):
     """An LLM wrote the texts of a question, and people come before it. What they say of inference is published."""
-    made = small_build(tmp_path / "build", queries=6)
+    made = small_build(tmp_path / "build", queries=6, reviewers="Three physicians.")
     fine = {"answerable": "yes", "self_contained": "yes", "needs_inference": "no", "words_mislead": "yes"}
 
     def about(number: int, annotator: str, **answers: str) -> Review:
@@ -266,15 +265,14 @@ def test_questions_that_most_people_reject_are_left_out_with_the_reason(tmp_path
     said += [about(4, "Ann", needs_inference="unsure")]
     said += [Review(question="q5", annotator="Bo", kind="reasoning", verdict="reject")]
     monkeypatch.setattr("r2med.construction.publish.dataset_folder.read_reviews", lambda folder: said)
-    stated = [Annotator(qualification="Physician", years=2), Annotator(qualification="physician", years=9), Annotator()]
-    monkeypatch.setattr("r2med.construction.publish.dataset_folder.read_annotators", lambda folder: stated)
     (made.out / "guideline.md").write_text("Read <b>twice</b>.")
     written = write_output(made, Runtime(store=store))
     assert written
     sheet = (written / "README.md").read_text("utf-8")
-    assert "median 5.5, from 2 to 9 (stated by 2 of 3)" in sheet
+    assert "3 people reviewed." in sheet and "Three physicians." in sheet
+    described = json.loads((written / "croissant.json").read_text("utf-8"))
+    assert described["rai:annotatorDemographics"] == "Three physicians."
     assert re.search(r"self-contained, .*\|\s*67.*\|\s*2\s*\|\s*1\s*\|\s*0", sheet)
-    assert re.search(r"physician\s*\|\s*2", sheet)
     assert "Read &lt;b&gt;twice" in (written / "datasheet.html").read_text("utf-8")
     queries = {row["id"]: (row["needs_inference"], row["words_mislead"]) for row in rows(written / "query.jsonl")}
     assert queries == {"q1": ("", ""), "q3": ("no", "yes"), "q4": ("unsure", "yes")}

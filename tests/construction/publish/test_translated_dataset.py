@@ -5,11 +5,9 @@ import shutil
 
 import pytest
 
-from r2med.assessment.review.annotators import Annotator, introduce
-from r2med.assessment.review.review_book import ReviewBook
 from r2med.assessment.review.reviews import Review
 from r2med.construction.pipeline import BuildFolder
-from r2med.construction.publish.dataset_folder import lacks_reviewers, write_output
+from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review_items import add_reviews, items_by_kind, review_items
 from r2med.data import load
 from r2med.data.check import check
@@ -62,7 +60,7 @@ def folder(tmp_path_factory):
     }
     steps = [
         "read-table(q.jsonl)", "translate", "read-textbook(t.jsonl)",
-        "translate-pages(drugs=d.csv, faulty=keep)", "chunk", "mine(committee=bm25, depth=3)", "judge(untested=yes)",
+        "translate-pages(drugs=d.csv)", "chunk", "mine(committee=bm25, depth=3)", "judge(untested=yes)",
     ]  # fmt: skip
     place = tmp_path_factory.mktemp("translated")
     written = write_output(built(place, steps, sources, answers), Runtime(store=Store(place / "store")))
@@ -82,13 +80,13 @@ def test_queries_are_in_english_with_their_source_beside(folder):
     assert rows(folder / "corpus.jsonl")[0]["text"] == " ".join(PAGE_IN_ENGLISH)
 
 
-def test_every_sentence_is_published_beside_its_source_with_its_faults(folder):
+def test_every_sentence_is_published_beside_its_source_with_its_marks(folder):
     sentences = rows(folder / "translations.jsonl")
     assert [(row["of"], row["id"], row["field"]) for row in sentences] == [
         *[("query", "q", "text")] * 4, ("query", "q", "answer"), ("page", "p", "title"), *[("page", "p", "text")] * 3,
     ]  # fmt: skip
     assert [row["source"] for row in sentences[:4]] == list(CASE)
-    assert [row["faults"] for row in sentences if row["faults"]] == ["negation lost: 不"]
+    assert [row["marks"] for row in sentences if row["marks"]] == ["negation lost: 不"]
 
 
 def test_the_folder_is_a_dataset_without_flaws(folder, store):
@@ -99,16 +97,13 @@ def test_the_folder_is_a_dataset_without_flaws(folder, store):
 
 def test_people_can_review_each_sentence_beside_its_translation(folder):
     [item] = review_items(folder.parent, kind="translation")
-    assert list(item.sentences[:4]) == list(zip(CASE, CASE_IN_ENGLISH, strict=True))
+    assert list(item.sentences[:4]) == [(source, text, "") for source, text in zip(CASE, CASE_IN_ENGLISH, strict=True)]
 
 
-def test_the_datasheet_counts_what_was_translated_and_what_the_checks_found(folder):
+def test_the_datasheet_counts_what_was_translated_and_what_was_marked(folder):
     sheet = (folder / "README.md").read_text("utf-8")
     assert "Chinese into English" in sheet
     assert "1 negation lost" in sheet
-    assert [line for line in sheet.splitlines() if "table of drugs" in line] == [
-        "translate had no table of drugs, so only drugs with a known ending were compared."
-    ]
     described = json.loads((folder / "croissant.json").read_text("utf-8"))
     record = next(each for each in described["recordSet"] if each["name"] == "translations")
     assert [field["name"] for field in record["field"]] == list(rows(folder / "translations.jsonl")[0])
@@ -118,7 +113,8 @@ def test_the_datasheet_counts_what_was_translated_and_what_the_checks_found(fold
 def test_a_page_whose_translation_people_reject_is_left_out_of_the_corpus(folder, tmp_path, capsys):
     place = shutil.copytree(folder.parent, tmp_path / "out")
     [page] = items_by_kind(place, "all")["page"]
-    assert page.sentences == tuple(zip(("狼疮", *PAGE), ("Lupus", *PAGE_IN_ENGLISH), strict=True))
+    marks = ("", "", "", "negation lost: 不; 妊娠期使用甲氨蝶呤。")
+    assert page.sentences == tuple(zip(("狼疮", *PAGE), ("Lupus", *PAGE_IN_ENGLISH), marks, strict=True))
     add_reviews(place, [Review(question="p", kind="page", annotator="Ann", verdict="reject")])
     build = BuildFolder.open(place)
     written = write_output(build, Runtime(store=Store(tmp_path / "store")))
@@ -129,19 +125,8 @@ def test_a_page_whose_translation_people_reject_is_left_out_of_the_corpus(folder
     assert (left_out["key"], left_out["reason"]) == ("p", "unfaithful translation")
     assert "1 unfaithful translation" in (written / "README.md").read_text("utf-8")
     assert check(written, Store(tmp_path / "store")).flaws == []
-    assert not lacks_reviewers(build)
-    with ReviewBook(place / "reviews.sqlite") as book:
-        introduce(place, book, "Ann", Annotator(qualification="Nurse", years=3))
     typed("build", "show", place)
-    assert "rejected 1 translated page, which the dataset leaves out: 1 unfaithful" in (
-        shown := capsys.readouterr().out
-    )
-    assert "lacks what reviewers stated about their qualification: r2med build run" in shown
-    write_output(build, Runtime(store=Store(tmp_path / "store")))
-    assert not lacks_reviewers(build)
-    described = json.loads((written / "croissant.json").read_text("utf-8"))
-    years = "Years of experience: median 3, from 3 to 3 (stated by 1 of 1)"
-    assert described["rai:annotatorDemographics"] == ["nurse: 1", years]
+    assert "rejected 1 translated page, which the dataset leaves out: 1 unfaithful" in capsys.readouterr().out
 
 
 def test_a_question_and_a_page_with_one_id_are_reviewed_apart(folder, tmp_path):
@@ -153,13 +138,14 @@ def test_a_question_and_a_page_with_one_id_are_reviewed_apart(folder, tmp_path):
 def test_cards_name_the_language_that_was_translated_into(folder, tmp_path):
     answers = [
         (["into German"], numbered("Was hilft bei Fieber?", "Ruhe")),
+        (["into English"], numbered("What helps with fever?", "Rest")),
         (["may stand as evidence"], {"why": "x", "relevance": 5, "support": 5}),
     ]
     sources = {
         "q.jsonl": lines({"id": "q", "question": "What helps with fever?", "answer": "Rest"}),
         "t.jsonl": lines({"id": "p", "title": "Fieber", "text": "Bei Fieber hilft dem Kranken die Ruhe und viel Tee."}),
     }
-    translate = "translate(source=English, to=German, similarity=0)"
+    translate = "translate(source=English, to=German)"
     steps = [
         "read-table(q.jsonl)",
         translate,

@@ -6,6 +6,7 @@ from r2med.construction.items import Candidate, Found, PageChunk
 from r2med.construction.labels import NEAR_MISS, ORDERS, RANDOM, STUFFED, WRITTEN
 from r2med.construction.steps.controls import PlantControls
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from support.building import CANDIDATES, CHUNKS, QUESTIONS, asked_of, run_step, streams
 
 TEXTS = {chunk.id: chunk.text for chunk in CHUNKS}
@@ -80,7 +81,9 @@ def test_an_llm_writes_evidence_for_questions_whose_source_cites_nothing_and_is_
     }
     assert {item.author for item in written.values()} == {"gpt-4o-2024-11-20"}
     assert all(words in work.facts["prompt"] for words in ("careless judge", "every careful judge"))
-    assert run_step(PlantControls(llm="gpt4"), given, tmp_path, rehearsal=True)[2].plan.calls == 5
+    runtime = Runtime(store=Store(tmp_path / "store"))
+    assert (plan := PlantControls(llm="gpt4").calls(given, runtime)) and plan.calls == 5
+    assert (plan := PlantControls().calls(given, runtime)) and plan.calls == 0
 
 
 def test_orders_to_the_judge_stand_in_unrelated_texts_in_many_forms(tmp_path):

@@ -14,6 +14,7 @@ from r2med.construction.steps.judging import Judge
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
 from support.building import CANDIDATES, asked_of, run_step, streams
 
@@ -43,7 +44,7 @@ def test_a_judge_gives_two_scores_and_a_reason_and_is_named(tmp_path, monkeypatc
     assert work.facts["judges"] == {"gpt4": {"model": "gpt-4o-2024-11-20", "families": ["gpt"]}}
     # Judged blindly: the text, and nothing that tells where it comes from.
     assert all(
-        shown in llm.prompts[3] for shown in ("stuffed words", "strawberry tongue", "Kawasaki disease", "Fever.")
+        shown in llm.prompts[0] for shown in ("stuffed words", "strawberry tongue", "Kawasaki disease", "Fever.")
     )
     assert not any(hidden in prompt for prompt in llm.prompts for hidden in ("control", "c1", "q1", "bm25", "p1"))
 
@@ -121,7 +122,7 @@ def right(request):
 
 
 def trust(work):
-    return judge_trust(judge_tests([work.facts]))
+    return judge_trust(judge_tests([work.facts]).values())
 
 
 def test_a_judge_that_answers_its_controls_judges_everything_once(tmp_path, monkeypatch):
@@ -131,51 +132,36 @@ def test_a_judge_that_answers_its_controls_judges_everything_once(tmp_path, monk
     assert len(llm.asked) == len(kept) < 150, "only as many planted controls are asked as cited ones"
     assert not any(item.control for item in kept if item.chunk.startswith("g")), "what is cited stays a candidate"
     assert trust(work) == "judge tested: 80 of 80 controls right"
-    [test] = judge_tests([json.loads(json.dumps(work.facts))])
-    assert (test.first.asked, test.mixed.asked) == (40, 40)
-    assert {count.kind for count in test.first.counts} == {CITED, NEAR_MISS, ORDERS}
+    [test] = judge_tests([json.loads(json.dumps(work.facts))]).values()
+    assert test.asked == 80
+    assert {count.kind for count in test.counts} == {CITED, NEAR_MISS, ORDERS}
 
 
 @pytest.mark.parametrize(
     ("reply", "fault"),
     [
-        (lambda request: GOOD, "it did not say no to 10 of 10 controls that are near miss"),
-        (lambda request: BAD, "it did not say yes to 20 of 20 controls that are cited by the source"),
-        (lambda request: "I cannot say.", "it did not say yes to 20 of 20 controls that are cited by the source"),
+        (lambda request: GOOD, "it did not say no to 20 of 20 controls that are near miss"),
+        (lambda request: BAD, "it did not say yes to 40 of 40 controls that are cited by the source"),
+        (lambda request: "I cannot say.", "it did not say yes to 40 of 40 controls that are cited by the source"),
     ],
 )
-def test_a_judge_that_fails_its_first_controls_stops_before_the_candidates_are_paid_for(
-    tmp_path, monkeypatch, reply, fault
-):
+def test_a_judge_that_fails_its_controls_stops_before_the_candidates_are_paid_for(tmp_path, monkeypatch, reply, fault):
     llm = asked_of(reply, monkeypatch)
     with pytest.raises(UserError, match=f"judge: gpt4 cannot judge candidates: {fault}; use another LLM or prompt$"):
         run_step(judge("judge(gpt4, tries=1)"), pool(tmp_path), tmp_path)
-    assert len(llm.asked) == 40
-
-
-def test_a_judge_that_grows_careless_is_refused_unless_the_plan_accepts_it_and_is_marked(tmp_path, monkeypatch):
-    llm = asked_of(lambda request: right(request) if len(llm.asked) <= 40 else GOOD, monkeypatch)
-    with pytest.raises(UserError, match="failed the controls among the candidates: it did not say no to 10 of 10"):
-        run_step(judge("judge(gpt4)"), pool(tmp_path), tmp_path)
-    llm.asked.clear()
-    kept, _, work = run_step(judge("judge(gpt4, accept=yes)"), pool(tmp_path), tmp_path)
-    assert len(kept) == 140
-    assert trust(work) == "judge failed its controls"
+    assert len(llm.asked) == 80
 
 
 def test_too_few_controls_stop_the_step_unless_the_plan_says_untested(tmp_path, monkeypatch):
     llm = asked_of(right, monkeypatch)
     with pytest.raises(
         UserError,
-        match="there are 18 passages that the source cites",
+        match="there are 9 passages that the source cites",
     ):
-        run_step(judge("judge(gpt4)"), pool(tmp_path, count=18, kinds=(NEAR_MISS,)), tmp_path)
+        run_step(judge("judge(gpt4)"), pool(tmp_path, count=9, kinds=(NEAR_MISS,)), tmp_path)
     assert not llm.asked
-    _, _, work = run_step(judge("judge(gpt4, untested=yes)"), pool(tmp_path, count=18, kinds=(NEAR_MISS,)), tmp_path)
+    _, _, work = run_step(judge("judge(gpt4, untested=yes)"), pool(tmp_path, count=9, kinds=(NEAR_MISS,)), tmp_path)
     assert trust(work) == "judge not tested"
-    asked_of(lambda request: GOOD, monkeypatch)
-    with pytest.raises(UserError, match="did not say no to 18 of 18 controls that are near miss"):
-        run_step(judge("judge(gpt4, untested=yes)"), pool(tmp_path, count=18, kinds=(NEAR_MISS,)), tmp_path)
 
 
 def test_what_a_judge_wrote_itself_is_no_control_for_it(tmp_path, monkeypatch):
@@ -204,7 +190,7 @@ def test_the_thresholds_of_the_plan_decide_what_yes_is(tmp_path, monkeypatch):
     asked_of(lambda request: right(request).replace("5", "3").replace("4", "3"), monkeypatch)
     kept, _, _ = run_step(judge("judge(gpt4)"), pool(tmp_path, labelling=Labelling(positive=3)), tmp_path)
     assert kept
-    with pytest.raises(UserError, match="did not say yes to 20 of 20"):
+    with pytest.raises(UserError, match="did not say yes to 40 of 40"):
         run_step(judge("judge(gpt4)"), pool(tmp_path), tmp_path)
     keys = [judge("judge(gpt4)").key(pool(tmp_path, labelling=Labelling(positive=n)), Runtime()) for n in (3, 4)]
     assert keys[0] != keys[1]
@@ -212,14 +198,15 @@ def test_the_thresholds_of_the_plan_decide_what_yes_is(tmp_path, monkeypatch):
 
 def test_a_server_that_fails_during_the_controls_stops_the_step_and_is_no_wrong_answer(tmp_path, monkeypatch):
     asked_of(lambda request: Failure("timeout", "too slow"), monkeypatch)
-    with pytest.raises(UserError, match=r"did not answer 40 of 40 controls .*type the same command again to go on"):
+    with pytest.raises(UserError, match=r"did not answer 80 of 80 controls .*type the same command again to go on"):
         run_step(judge("judge(gpt4)"), pool(tmp_path), tmp_path)
 
 
-def test_a_rehearsal_counts_the_controls(tmp_path, monkeypatch):
-    asked_of(right, monkeypatch)
-    work = run_step(judge("judge(gpt4)"), pool(tmp_path), tmp_path, rehearsal=True)[2]
-    assert work.plan.calls == 140
+def test_a_plan_counts_the_controls_of_every_judge_and_is_unknown_before_candidates_are_collected(tmp_path):
+    runtime, given = Runtime(store=Store(tmp_path / "store")), pool(tmp_path)
+    assert (plan := judge("judge(gpt4)").calls(given, runtime)) and plan.calls == 150
+    assert (plan := judge("judge(gpt4, judges=gpt4:gpt-5-mini)").calls(given, runtime)) and plan.calls == 300
+    assert judge("judge(gpt4)").calls(Streams({}, tmp_path), runtime) is None
 
 
 RUBRIC = '''

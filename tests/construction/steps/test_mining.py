@@ -39,8 +39,8 @@ def mined(tmp_path, store):
         (tmp_path / name).write_text("".join(f"{item.model_dump_json()}\n" for item in items))
     streams = Streams({name: (tmp_path / name,) for name in ("questions", "chunks")}, tmp_path)
 
-    def run(rehearsal=False, **settings):
-        work = StepWork(Runtime(store=store), rehearsal)
+    def run(**settings):
+        work = StepWork(Runtime(store=store))
         items = list(Mine(**settings).run(streams, work))
         pool = {(each.question, each.chunk): each for each in items if isinstance(each, Candidate)}
         return pool, [each for each in items if isinstance(each, Rejected)], work
@@ -105,11 +105,6 @@ def test_the_same_input_gives_the_same_order(mined):
     first, again = (list(mined(committee="bm25", depth=5)[0]) for _ in range(2))
     assert first == again
     assert first[:2] == [("q1", "drug-1"), ("q1", "fever-1")]
-
-
-def test_a_rehearsal_searches_nothing_and_pools_as_much_as_there_may_be(mined):
-    pool, *_ = mined(rehearsal=True, committee="medcpt+bge", depth=2, views="query:answer")
-    assert sum(question == "q3" for question, _ in pool) == len(CHUNKS)
 
 
 @pytest.mark.parametrize(

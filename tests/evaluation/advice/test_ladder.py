@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -148,10 +149,10 @@ def test_equal_pipelines_are_told_apart_by_nothing_and_the_verdict_says_so(datas
 
 def test_what_was_not_tried_is_listed_with_what_it_needs(dataset, store, monkeypatch) -> None:
     monkeypatch.setattr(module, "is_here", lambda card, setup: False)
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     advice = advice_for(dataset, Runtime(store=store))
     last = advice.verdict()[-1]
-    states(last, "Not tried", "dense models", "advise(models=['minilm'])", "pip install -e '.[dense]'")
+    states(last, "Not tried", "dense models", "advise(models=['minilm'])", "pip install -e '.[models]'")
     states(last, "rerankers", "LLMs", "advise(llms=['NAME'])")
 
 

@@ -178,8 +178,8 @@ def test_groups_of_datasets_are_never_averaged_together() -> None:
     compared = comparison(collection(made), resamples=50)
     assert compared.datasets == ["Biology"]
     assert compared.notices == (
-        "medical is left out, because groups are not averaged together: compare it with compare(data=['medical'])",
-        "own data is left out, because groups are not averaged together: compare it with compare(data=['mine'])",
+        "medical is left out, because groups are not averaged together: choose it by data (--data medical)",
+        "own data is left out, because groups are not averaged together: choose it by data (--data mine)",
     )
     medical = comparison(collection(made), resamples=50, data=["medical"])
     assert (medical.datasets, medical.notices) == (["NFCorpus", "SciFact"], ())
@@ -198,7 +198,7 @@ def test_the_demo_is_never_mixed_with_other_data() -> None:
     made = records({"weak": 0.3, "strong": 0.5}, {"demo/Biology": 8, "Biology": 40})
     compared = comparison(collection(made), resamples=50)
     assert compared.datasets == ["Biology"]
-    assert "the demo is left out" in compared.notices[0] and "compare(data=['demo'])" in compared.notices[0]
+    assert "the demo is left out" in compared.notices[0] and "data (--data demo)" in compared.notices[0]
     assert comparison(collection(made), resamples=50, data=["demo"]).datasets == ["demo/Biology"]
     with pytest.raises(UserError, match="not averaged together"):
         comparison(collection(made), resamples=50, data=["demo", "Biology"])

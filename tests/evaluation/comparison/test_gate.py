@@ -57,10 +57,10 @@ def test_an_equal_loss_on_every_query_decides_unless_the_queries_are_too_few() -
     assert constant(4, 0.02) == ["not decided"]
 
 
-def test_a_rate_of_harm_that_rises_is_a_loss() -> None:
+def test_an_error_that_rises_is_a_loss() -> None:
     made = comparison(collection(records({"old": 0.2, "new": 0.6}, {"Biology": 60})), baseline="old")
     [better] = made.gated(1).gate
-    [worse] = replace(made, measure="Mimic@10").gated(1).gate
+    [worse] = replace(made, measure="brier").gated(1).gate
     assert (better.outcome, worse.outcome) == ("passed", "worse")
     assert worse.difference == -better.difference
 

@@ -6,7 +6,10 @@ import pytest
 
 import r2med
 from r2med import UserError
+from r2med.data.dataset_cards import OWN_DATA
+from r2med.evaluation.comparison.one_group import not_averaged
 from r2med.evaluation.comparison.one_group import of_one_group as group_of
+from support.facts import states
 
 
 def of_one_group(datasets: list[str], named: bool) -> tuple[list[str], list[str]]:
@@ -50,3 +53,9 @@ def test_two_own_datasets_with_a_plus_are_compared_together() -> None:
     assert compared.datasets == ["notes+a", "notes+b"]
     assert compared.notices == ()
     assert len(results.averages) == 1
+
+
+def test_the_notice_of_a_group_that_is_left_out_names_the_flag_and_the_argument():
+    states(not_averaged(("demo", ""), ["demo/Biology"]), "data (--data demo)")
+    states(not_averaged(("R2MED", ""), ["Biology"]), "data (--data R2MED)")
+    states(not_averaged((OWN_DATA, ""), ["mine", "a b"]), "data (--data 'mine,a b')")

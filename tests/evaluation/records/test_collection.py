@@ -23,6 +23,7 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import default_store, digest
 from support.datasets import random_folder
+from support.facts import error_states, states
 
 
 @pytest.fixture
@@ -78,37 +79,56 @@ def test_a_system_of_words_tells_the_latency_of_one_query(results: Path) -> None
     assert 0 < record.latency(0.5) <= record.latency(0.95)
 
 
-def test_records_of_different_data_are_not_compared(results: Path, tmp_path: Path) -> None:
-    other = evaluate("bm25(b=0.5)", random_folder(tmp_path / "again" / "one", documents=31), results, k=20)
-    assert other.dataset.name == "one"
-    with pytest.raises(UserError, match="were made on different data, both called one"):
-        collect([], results)
-
-
-def test_after_its_data_changed_the_newest_record_of_a_system_counts(
+def test_after_its_data_changed_what_ran_on_them_counts_and_one_note_counts_the_rest(
     results: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    earlier = {kept.record.system: kept for kept in collect([], results) if kept.record.dataset.name == "one"}
-    for kept in earlier.values():
-        kept.record.model_copy(update={"created": "2020-01-01T00:00:00+00:00"}).write(kept.path)
     changed = random_folder(tmp_path / "changed" / "one", documents=31)
     evaluate("bm25", changed, results, k=20)
-    with pytest.raises(UserError, match=r"both called one: run the older one, bm25\(k1=1.2\), again"):
-        collect([], results)
+    found = collect([], results)
+    assert [(system, found.records(system)["one"].dataset.documents) for system in found.on(["one"]).systems] == [
+        ("bm25", 31)
+    ]
+    assert found.on(["two"]).systems == ("bm25", "bm25(k1=1.2)")
+    [note] = caplog.messages
+    states(note, "2 older records", "bm25 on one", "the data changed", "bm25(k1=1.2) on one")
     evaluate("bm25(k1=1.2)", changed, results, k=20)
-    caplog.clear()
-    with caplog.at_level("INFO", "r2med"):
-        found = collect([], results)
-    assert {record.dataset.documents for system in found.systems if (record := found.records(system)["one"])} == {31}
-    assert {line.partition(" is left out: ")[0] for line in caplog.messages} == {
-        str(kept.path) for kept in earlier.values()
-    }
+    assert {kept.record.dataset.documents for kept in collect([], results).on(["one"])} == {31}
+    evaluate("bm25", tmp_path / "one", results, k=20)  # read from the folder
+    assert [kept.record.dataset.documents for kept in collect([], results).on(["one"])] == [30, 30]
 
 
-def test_two_records_of_one_system_on_one_dataset_are_told(results: Path, tmp_path: Path) -> None:
-    evaluate("bm25", tmp_path / "one", results, k=10)
-    with pytest.raises(UserError, match=r"bm25 has two records on one, .* give the path of the right one"):
-        collect([], results)
+def test_records_of_different_data_in_two_folders_are_not_compared(results: Path, tmp_path: Path) -> None:
+    other = random_folder(tmp_path / "again" / "one", documents=31)
+    evaluate("bm25(b=0.5)", other, tmp_path / "others", k=20)
+    with pytest.raises(UserError, match="were made on different data, both called one"):
+        collect([results, tmp_path / "others"])
+
+
+def test_the_last_of_two_records_of_one_system_on_one_dataset_counts(
+    results: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for k in (10, 20):  # the second one is read from the folder
+        evaluate("bm25", tmp_path / "one", results, k=k)
+        caplog.clear()
+        kept = collect([], results).cell("bm25", "one")
+        assert kept is not None and kept.record.settings["k"] == k
+        [note] = caplog.messages
+        states(note, "1 older record", "bm25 on one", "name=")
+
+
+def test_two_versions_in_two_folders_are_not_compared(results: Path, tmp_path: Path) -> None:
+    evaluate("bm25", tmp_path / "one", tmp_path / "others", k=10)
+    with error_states("bm25 has two records on one", "one of the two folders", "name="):
+        collect([results, tmp_path / "others"])
+
+
+def test_a_failed_try_of_another_version_is_not_replaced_by_an_earlier_one(results: Path) -> None:
+    """The scores of the earlier version would be shown as those of the new one."""
+    kept = next(iter(collect([], results)))
+    settings = {**kept.record.settings, "expand": {"stage": "hyde", "llm": "x"}}
+    path = kept.path.with_name("bm25-0123456789.json")
+    failed(kept, 94, 100).model_copy(update={"settings": settings, "named": "2999-01-01"}).write(path)
+    assert "bm25" not in collect([], results).on(["one"]).systems
 
 
 def test_a_record_edited_by_hand_is_refused(results: Path) -> None:
@@ -162,6 +182,12 @@ def test_a_failed_try_beside_a_sound_record_is_left_out(results: Path, caplog: p
     assert caplog.messages == [f"{path} is left out: it failed too often, and {kept.path} is used"]
     with pytest.raises(UserError, match="failed for 94 of 100"):
         collect([path])
+    failed(kept, 94, 100).write(kept.path.with_name("bm25-1123456789.json"))
+    caplog.clear()
+    with caplog.at_level("INFO", "r2med"):
+        collect([], results)
+    [note] = caplog.messages
+    states(note, str(path), "failed too often", "1 more of bm25")
 
 
 @pytest.mark.parametrize(("failures", "queries"), [(1, 3), (94, 101), (1, 7), (2, 3)])

@@ -18,7 +18,7 @@ def test_versions_devices_extras_and_the_cache_are_told(store: Store) -> None:
     diagnosis = diagnosed([], store)
     assert diagnosis.versions["r2med"] == __version__
     assert diagnosis.devices and diagnosis.cores >= 1
-    assert diagnosis.extras["dense"] == ()
+    assert diagnosis.extras["models"] == ()
     assert diagnosis.cache == store.root and diagnosis.cache_free > 0
 
 

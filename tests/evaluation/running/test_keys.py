@@ -227,7 +227,6 @@ def helper_module(inputs: Inputs) -> Change:
 
 
 def stop_words(inputs: Inputs) -> Change:
-    pytest.importorskip("Stemmer")
     inputs.system = "bm25(language=de)"
     common = json.loads((inputs.data / "query.jsonl").read_text().splitlines()[0])["text"].split()[0]
 

@@ -2,14 +2,13 @@
 
 import asyncio
 import gzip
-import sys
 from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any
 
 import pytest
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import endpoint_at
 from r2med.foundation.net.http import Client, HTTPAnswer, run_sync
 from r2med.foundation.net.retry import RequestFailed
@@ -133,12 +132,6 @@ def test_no_proxy_is_used_for_this_machine(chat_server: Server, monkeypatch: pyt
     asked(chat_server.address, events)
     with pytest.raises(UserError, match="m: a proxy in the environment cannot be used"):
         asked("http://m.example/v1")
-
-
-def test_a_missing_package_is_reported_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(MissingExtraError, match=r"\[llm\]"):
-        asked("http://127.0.0.1:1")
 
 
 def test_work_runs_inside_a_running_loop_too() -> None:

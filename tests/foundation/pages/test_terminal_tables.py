@@ -86,7 +86,7 @@ def test_texts_fold_and_columns_that_must_not_do_stay_whole() -> None:
 def test_two_columns_of_names_come_before_each_block_of_numbers(width: int) -> None:
     heads = ["questions", "citation-relevance", "not answered", "tokens", "accuracy", "undecided", "searches", "calls"]
     columns = [Column("dataset"), Column("system"), *(Column(head, "score") for head in heads)]
-    table = Table(columns, [("Bio", "agent-run:their-runs", *(1.5 + number for number in range(8)))])
+    table = Table(columns, [("Bio", "run:their-runs-of-2026", *(1.5 + number for number in range(8)))])
     lines = printed(table, width)
     blocks = [line.split() for line in lines if line.startswith("dataset")]
     assert len(blocks) > 1

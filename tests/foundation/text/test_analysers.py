@@ -1,14 +1,13 @@
 """Analysers of languages other than English give the stems of Snowball and the words of jieba."""
 
 import random
-import sys
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.analysers import analyser, chinese_words, installed_language
 from r2med.foundation.text.english import english
 from r2med.foundation.text.search_languages import search_language, search_languages
@@ -19,7 +18,6 @@ STEMMED = [code for code, language in search_languages().items() if language.ste
 
 def reference(code):
     """Return Snowball's stemmer as its authors translate it to Python. The analysers use the translation to C."""
-    pytest.importorskip("Stemmer")
     name = search_language(code).stemmer
     module = pytest.importorskip(f"snowballstemmer.{name}_stemmer")
     return getattr(module, f"{name.capitalize()}Stemmer")().stemWord
@@ -55,7 +53,6 @@ def test_every_stemmer_is_the_one_of_its_language(code):
 
 @pytest.mark.parametrize("code", STEMMED)
 def test_stop_words_are_left_out(code):
-    pytest.importorskip("Stemmer")
     assert analyser(code).terms(" ".join(search_language(code).stop_words)) == []
 
 
@@ -75,7 +72,6 @@ def test_stop_words_are_left_out(code):
     ],
 )
 def test_forms_of_a_word_have_one_term(code, one, other):
-    pytest.importorskip("Stemmer")
     assert analyser(code).terms(one) == analyser(code).terms(other) != []
 
 
@@ -85,7 +81,6 @@ def test_english_is_lucene_s_analysis():
 
 
 def test_chinese_words_are_those_of_jieba():
-    pytest.importorskip("rjieba")
     jieba = pytest.importorskip("jieba")
     known = jieba.Tokenizer()
     known.FREQ, known.total = known.gen_pfdict(known.get_dict_file())  # without its file in the temporary folder
@@ -104,7 +99,6 @@ def test_chinese_words_are_those_of_jieba():
 
 
 def test_chinese_text_may_contain_other_scripts():
-    pytest.importorskip("rjieba")
     text = "2型糖尿病，COVID-19的症状"
     located = analyser("zh").located_terms(text)
     assert [term for _, _, term in located] == ["2", "型", "糖尿病", "covid", "19", "症状"]
@@ -119,14 +113,12 @@ def test_korean_words_are_pairs_of_syllables_that_match_without_the_particle():
 
 
 def test_terms_are_located_where_they_are_written():
-    pytest.importorskip("Stemmer")
     chunk = "(L’hôpital-Entzu\u0308ndung"
     spans = analyser("fr").located_terms(chunk)
     assert [chunk[start:stop] for start, stop, _ in spans] == ["L’hôpital", "Entzu\u0308ndung"]
 
 
 def test_threads_share_a_stemmer():
-    pytest.importorskip("Stemmer")
     words = [f"entzündung{number}en schmerz{number}lich" for number in range(500)]
     expected = [analyser("de").terms(word) for word in words]
     analyser.cache_clear()
@@ -143,15 +135,6 @@ def test_threads_share_a_stemmer():
     assert list(found.values()) == [expected] * 4
 
 
-@pytest.mark.parametrize(("code", "module"), [("de", "Stemmer"), ("zh", "rjieba")])
-def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch, code, module):
-    monkeypatch.setitem(sys.modules, module, None)
-    analyser.cache_clear()
-    with pytest.raises(MissingExtraError, match=r"language=.*pip install -e '\.\[languages\]'"):
-        analyser(code).terms("Schmerzen 疼痛")
-    analyser.cache_clear()
-
-
 def test_a_language_without_an_analysis_names_those_that_there_are():
     with pytest.raises(UserError, match=r"no analysis for the language 'xx'.*: en, ar, da, de"):
         analyser("xx")
@@ -161,5 +144,4 @@ def test_a_language_without_an_analysis_names_those_that_there_are():
 
 
 def test_all_stemmers_exist_in_the_library():
-    library = pytest.importorskip("Stemmer")
-    assert {search_language(code).stemmer for code in STEMMED} <= {*import_module(library.__name__).algorithms()}
+    assert {search_language(code).stemmer for code in STEMMED} <= {*import_module("Stemmer").algorithms()}

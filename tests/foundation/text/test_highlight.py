@@ -64,7 +64,6 @@ def test_a_line_without_blanks_is_cut_at_the_width(width):
 
 
 def test_words_of_another_language_match_by_its_stems():
-    pytest.importorskip("Stemmer")
     words = Words.of("Krankenhäuser", ["Entzündung"], "de")
     assert marked("Im KRANKENHAUS: die Entzündungen.", words) == [
         ("KRANKENHAUS", "query"),

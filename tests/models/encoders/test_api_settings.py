@@ -1,7 +1,6 @@
 """Encoders behind an API: keys are never shown; base URLs, missing libraries and wrong cards."""
 
 import logging
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -83,14 +82,6 @@ def test_an_invalid_base_url_or_one_with_secrets_is_refused(home: Path, url: str
     with pytest.raises(UserError, match="base URL given for openai") as error:
         ApiEncoder(card(), WORDS, Runtime(endpoints=(("openai", url),)), Store(home))
     assert "pw-9" not in str(error.value)
-
-
-def test_a_missing_http_library_names_the_extra(
-    server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(MissingExtraError, match=r"\[api\]"):
-        opened(server, home, provider).encode(TEXTS, "document")
 
 
 def test_the_key_determines_the_address_of_the_provider() -> None:

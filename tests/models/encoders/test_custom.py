@@ -11,6 +11,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.encoders.encoder import open_encoder
 from r2med.models.encoders.model_cards import resolve_card
+from support.facts import states
 
 GOOD = """
 import numpy as np
@@ -34,6 +35,10 @@ class Counted(Strings):
 
     def __init__(self):
         Counted.made += 1
+
+class Loaded(Strings):
+    def __init__(self):
+        self.weights = [1.0]
 
 class Known(Strings):
     revision = "v1"
@@ -192,15 +197,20 @@ def test_an_object_is_identified_by_the_files_in_its_folders(opened, tmp_path):
         opened("Trained").key("document")
 
 
-def test_an_object_without_a_revision_is_not_reused_by_a_later_process(opened, caplog):
-    first, second = opened("Strings").key("document"), opened("Strings").key("document")
-    assert first == second, "within one runtime it is the same object"
-    [line] = [record.message for record in caplog.records]
-    assert "later runs start over" in line and "`revision`" in line and "`folders`" in line
+def test_a_class_without_a_revision_is_known_by_its_files_in_every_process(opened, caplog):
+    key = opened("Strings").key("document")
+    assert "process" not in key and not caplog.records
     code = "from r2med import Runtime; from r2med.models.encoders.user_objects import UserObjects; "
     code += f"print(UserObjects.of(Runtime()).get('{opened.module}:Strings').key())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert first["source"] in other and first["process"] not in other
+    assert key["source"] in other and "process" not in other
+
+
+def test_a_class_that_may_have_read_weights_is_asked_once_to_state_them(opened, caplog):
+    opened("Loaded").key("document")
+    opened("Loaded")
+    [line] = [record.message for record in caplog.records]
+    states(line, "Loaded", "known by its code", "`folders`", "`revision`")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_cards_and_specs_are_read_without_torch():
 @pytest.mark.parametrize("name", ["minilm", "inst-l", "nv"])
 def test_without_torch_one_line_says_what_to_install(name, device, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[dense\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[models\]'"):
         open_encoder(MODELS.card(name), ANY_DATASET, Runtime(device=device, trust_remote_code=True))
 
 

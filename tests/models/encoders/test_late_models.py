@@ -114,7 +114,7 @@ def test_an_older_library_is_one_line_that_names_the_extra(
 ) -> None:
     monkeypatch.setattr("r2med.models.encoders.late_models.version", lambda package: "4.1.0")
     for folder, loader in ((colbert, "multi-vector"), (splade, "sparse")):
-        with pytest.raises(MissingExtraError, match=rf"model late \({loader}\) needs an optional part: .*\[late\]"):
+        with pytest.raises(MissingExtraError, match=rf"model late \({loader}\) needs an optional part: .*\[models\]"):
             opened(folder, loader)
 
 

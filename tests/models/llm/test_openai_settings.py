@@ -2,14 +2,13 @@
 
 import json
 import logging
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -59,9 +58,6 @@ def test_bad_settings_give_a_one_line_error(home: Path, monkeypatch: pytest.Monk
             Runtime(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is not a name"):
         resolve_llm(" ", Setup(base_url="http://h/v1"))
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(MissingExtraError, match=r"\[llm\]"):
-        open_chat(card(), Runtime(base_url="http://127.0.0.1:1/v1", store=Store(home))).complete(ask("gout"))
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])

@@ -85,13 +85,14 @@ def texts(rows: Sequence[Mapping[str, bytes]], key: str, text: str) -> dict[str,
 
 def test_the_libraries_of_the_hub_read_head_and_configs(demo: Dataset, exported: Callable[[str], str]) -> None:
     datasets = pytest.importorskip("datasets")
-    hub = pytest.importorskip("huggingface_hub")
+    from huggingface_hub import DatasetCard
+
     folder = exported("hub")
     rows = {name: datasets.load_dataset(folder, name, split=name) for name in ("query", "corpus", "qrels")}
     assert dict(zip(rows["corpus"]["id"], rows["corpus"]["text"], strict=True)) == dict(demo.corpus)
     assert rows["query"]["answer"] == [query.answer for query in demo.queries]
     assert len(rows["qrels"]) == demo.qrels.positives
-    configs = hub.DatasetCard.load(f"{folder}/README.md").data.configs
+    configs = DatasetCard.load(f"{folder}/README.md").data.configs
     assert {config["config_name"] for config in configs} == set(rows)
 
 

@@ -11,7 +11,8 @@ from r2med import System, UserError
 from r2med.data import load
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.publication.bridges.inspect_tasks import MAX_MESSAGES, MEASURES, run_file_of, scored_file
+from r2med.publication.bridges.inspect_tasks import MAX_MESSAGES, MEASURES, scored_trace
+from r2med.publication.bridges.inspect_traces import trace_of_messages
 from support.searching_agents import village
 
 
@@ -29,19 +30,18 @@ def test_a_conversation_of_inspect_is_scored_as_every_agent(place: Path) -> None
         SimpleNamespace(role="assistant", tool_calls=[call]),
         SimpleNamespace(role="tool", tool_call_id="1", text='[{"docid": "finder-alpha"}, {"docid": "finder-n0"}]'),
         SimpleNamespace(role="assistant", tool_calls=[opened]),
-        SimpleNamespace(role="tool", tool_call_id="2", text="{}"),
+        SimpleNamespace(role="tool", tool_call_id="2", text='{"docid": "finder-alpha", "text": "…"}'),
         SimpleNamespace(role="assistant", tool_calls=None),
     ]
     said = "Illness finder [finder-alpha, finder-n0].\nConfidence: 90%"
-    file = run_file_of(dataset.queries[0], messages, said, "mock")
-    values, text = scored_file(file, dataset.queries[0], dataset)
+    values, text = scored_trace(trace_of_messages(messages, said), dataset.queries[0], dataset, "mock")
     assert text == "Illness finder [1, 2]."
     expected = {"accuracy": 1, "undecided": 0, "citation-relevance": 0.5, "confidence": 0.9, "brier": 0.01}
     steps = dict.fromkeys(("returned-recall", "shown-recall", "opened-recall", "cited-recall"), 1 / 3)
     assert values == pytest.approx({**expected, **steps})
     assert set(values) == set(MEASURES)
-    cut = run_file_of(dataset.queries[0], messages[:4], said, "mock")
-    assert scored_file(cut, dataset.queries[0], dataset)[0]["accuracy"] == 0, "it ended while it searched"
+    cut = trace_of_messages(messages[:4], said)
+    assert scored_trace(cut, dataset.queries[0], dataset, "mock")[0]["accuracy"] == 0, "it ended while it searched"
 
 
 def test_without_inspect_one_line_says_what_to_install(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ def test_without_mteb_one_line_says_what_is_missing_and_where(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "mteb", None)
     for system in ("mteb:intfloat/e5-small-v2", "bm25 → mteb:BAAI/bge-reranker-v2-m3@10"):
         with pytest.raises(
-            UserError, match=r"mteb:\S+ needs mteb: pip install -e '\.\[mteb\]'.*docs/bridges.md.*compiled"
+            UserError, match=r"mteb:\S+ needs an optional part: pip install -e '\.\[mteb\]'.*docs/bridges.md.*compiled"
         ):
             System.parse(system).check([load(DATA)])
 

@@ -14,9 +14,8 @@ import pytest
 import r2med
 from r2med import UserError, submit, verify
 from r2med.evaluation.records.collection import checked
-from r2med.evaluation.records.record import record_key
 from r2med.foundation.store import Store, digest
-from r2med.publication.leaderboard.board_entries import read_entries
+from r2med.publication.leaderboard.board_entries import NOT_SEEN, read_entries
 from r2med.publication.leaderboard.entry_verdicts import NO_VERDICT, Verdicts
 from r2med.publication.leaderboard.submission import entry_files
 from r2med.publication.site.leaderboard import site_value
@@ -115,21 +114,39 @@ def test_a_marked_system_changes_no_class_and_reproduces_nothing(entries: Path, 
     assert str(observed) in text and "100.0" not in text
 
 
-def test_two_teams_with_the_same_record_are_one_row(entries: Path) -> None:
-    forged(entries / "ward.json", entries / "other.json", lambda record: record.update(created="2026-02-02"))
-    assert list(rows(entries)) == ["bm25 (not verified)"]
-
-
-def test_a_copy_of_an_entry_does_not_take_its_place(entries: Path, results: Path, tmp_path: Path) -> None:
+def test_two_teams_with_one_system_are_two_rows_with_two_names(entries: Path, results: Path, tmp_path: Path) -> None:
     (entries / "nested").mkdir()
     for name in ("a-copy.json", "nested/ward.json"):
         (entries / name).write_bytes((entries / "ward.json").read_bytes())
     verify(entries, results, verdicts=tmp_path / "verdicts.json")
     shown = rows(entries, Verdicts.read(tmp_path / "verdicts.json"))
-    assert {row: each["entry"] for row, each in shown.items()} == {"bm25": "a-copy, nested/ward, ward"}
+    assert {row: each["entry"] for row, each in shown.items()} == {
+        "bm25": "a-copy",
+        "bm25 (nested/ward)": "nested/ward",
+        "bm25 (ward)": "ward",
+    }
 
 
-@pytest.mark.parametrize("name", ["ward\u200b.json", "w\u0430rd.json", "ward\n.json", "ward\u3164.json"])
+def test_a_system_that_has_the_name_of_another_row_gets_a_name_of_its_own(
+    entries: Path, results: Path, tmp_path: Path
+) -> None:
+    def renamed(record: Any) -> None:
+        record["system"] = "bm25 (ward)"
+
+    (entries / "a.json").write_bytes((entries / "ward.json").read_bytes())
+    forged(entries / "ward.json", entries / "b.json", renamed)
+    verify(entries, results, verdicts=tmp_path / "verdicts.json")
+    shown = rows(entries, Verdicts.read(tmp_path / "verdicts.json"))
+    assert {row: each["entry"] for row, each in shown.items()} == {
+        "bm25": "a",
+        "bm25 (ward)": "b",
+        "bm25 (ward) (ward)": "ward",
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["ward\u200b.json", "w\u0430rd.json", "ward\n.json", "ward\u3164.json", "w\u20b5rd.json"]
+)
 def test_an_entry_with_an_unclear_name_is_refused(name: str, entries: Path, results: Path) -> None:
     (entries / "ward.json").rename(entries / name)
     [found] = verify(entries, results)
@@ -138,17 +155,9 @@ def test_an_entry_with_an_unclear_name_is_refused(name: str, entries: Path, resu
         rows(entries)
 
 
-def test_a_system_that_is_not_known_here_is_marked(entries: Path, results: Path, tmp_path: Path) -> None:
-    def renamed(record: Any) -> None:
-        record["system"] = record["stages"][0]["name"] = "BM25"
-        record["settings"]["retrieve"] = {"stage": "BM25"}
-        record["key"] = record_key(record["settings"], record["dataset"]["fingerprint"])
-
-    assert rows(entries)["bm25 (not verified)"]["unknown"] == ""
-    forged(entries / "ward.json", entries / "ward.json", renamed)
-    verify(entries, results, verdicts=tmp_path / "verdicts.json")
-    row = rows(entries, Verdicts.read(tmp_path / "verdicts.json"))["BM25"]
-    assert row["unverified"] == "" and "not known here" in row["unknown"]
+def test_a_board_of_entries_says_what_cannot_be_seen(entries: Path, tmp_path: Path) -> None:
+    page = make_board(out=tmp_path / "site", entries=entries)
+    assert NOT_SEEN in (page.parent / "data/site.js").read_text()
 
 
 def test_an_entry_on_different_data_of_one_name_does_not_stop_the_board(
@@ -173,8 +182,12 @@ def test_a_name_belongs_to_its_entry_and_takes_no_record_from_another_team(
     forged(entries / "ward.json", entries / "a-squatter.json", perfect)
     verify(entries / "ward.json", results, verdicts=tmp_path / "verdicts.json")
     shown = rows(entries, Verdicts.read(tmp_path / "verdicts.json"))
-    assert list(shown) == ["bm25", "bm25(k1=2)", "bm25 (a-squatter) (not verified)"]
-    assert [each["entry"] for each in shown.values()] == ["ward", "ward", "a-squatter"]
+    assert {row: each["entry"] for row, each in shown.items()} == {
+        "bm25": "ward",
+        "bm25(k1=2)": "ward",
+        "bm25 (a-squatter) (not verified)": "a-squatter",
+        "bm25(k1=2) (a-squatter) (not verified)": "a-squatter",
+    }
 
 
 def test_only_the_record_that_does_not_fit_is_left_out(

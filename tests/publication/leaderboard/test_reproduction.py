@@ -18,6 +18,7 @@ from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.published import published
 from r2med.publication.leaderboard.reproduction import Reproduction, chosen_scores, outcome
 from support.datasets import r2med_folder
+from support.facts import some_states, states
 from support.fork_server import Command
 from support.records import record
 
@@ -220,3 +221,19 @@ def test_other_data_under_the_name_of_the_benchmark_are_not_compared_with_its_sc
     renamed = replace(load("demo/Biology"), name="Biology")
     [made] = reproduce(["bm25"], [renamed], out=tmp_path)
     assert (made.verdict, made.errors) == ("not run", ("the data are not the dataset Biology of the benchmark",))
+
+
+def test_a_hub_that_is_away_is_one_line_for_all_systems_and_datasets(r2med: Command) -> None:
+    names = ("bm25", "hyde(o3-mini) -> bm25")
+    done = r2med("reproduce", names[0], "--data", "R2MED", "--offline")
+    assert (done.returncode, len(done.stdout.splitlines())) == (1, 1)
+    states(done.stdout, "bm25", "8 datasets", "R2MED/Biology", "--data DIR/Biology")
+    every = r2med("reproduce", "--cpu", "--data", "R2MED", "--offline").stdout.splitlines()
+    assert len(every) < 10
+    some_states(every, "systems, such as", "8 datasets", "R2MED/Biology")
+
+
+def test_a_plan_of_many_systems_is_a_table_with_a_row_for_each(r2med: Command) -> None:
+    planned = json.loads(r2med("reproduce", "--cpu", "--data", "R2MED", "--plan", "--format", "json").stdout)
+    lines = r2med("reproduce", "--cpu", "--data", "R2MED", "--plan").stdout.splitlines()
+    assert len(planned) > 1 and len(lines) == 2 + len(planned)

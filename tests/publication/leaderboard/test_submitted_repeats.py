@@ -14,11 +14,10 @@ import r2med
 from r2med import UserError
 from r2med.data import load
 from r2med.data.dataset import Dataset
-from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.records.record import record_key
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
 from r2med.models.llm.chat import repeat_seed
-from r2med.publication.leaderboard.stated_settings import copied_rankings
 from support import chat_server as api
 from support.chat_server import by_seed
 from support.datasets import random_folder
@@ -100,28 +99,8 @@ def test_a_doubled_repeat_is_refused(folder: Folder) -> None:
     states(folder.fault(lambda records: records.append(records[1])), "two records", "repeat 1")
 
 
-def test_a_repeat_with_the_ranking_of_another_is_named(folder: Folder) -> None:
-    """Times can be forged. Equal rankings are no fault: an LLM may answer the same each time."""
-    records = [Record.model_validate(each) for each in folder.body["records"]]
-    assert not copied_rankings(records, ["a", "b", "c"])
-    assert not copied_rankings(records, ["", "", ""]), "records with a fault claim nothing"
-    copied = copied_rankings([*reversed(records)], ["a", "b", "a"])  # digests have no names of files and no scores
-    assert copied.keys() == {records[2].key}
-    states(copied[records[2].key], "repeat 0", "copy")
-    file = folder.root / "entry.json"
-    lines = [str(each) for each in r2med.verify([file], folder.results, data=[folder.data], store=folder.runtime.store)]
-    assert [f"repeat {number}" in line for number, line in enumerate(lines)] == [False, True, True]
-
-
 def test_a_renumbered_repeat_is_refused(folder: Folder) -> None:
     states(folder.fault(lambda records: records[2]["settings"].update(repeat=5)), "repeat 2", "missing")
-
-    def copied(records: list[Body]) -> None:
-        without_lock(records)
-        records.append(copy.deepcopy(records[1]))
-        records[-1]["settings"]["repeat"] = 3
-
-    states(folder.fault(copied), "repeat 1", "repeat 3", "same time")
 
     def chosen(records: list[Body]) -> None:
         without_lock(records)
@@ -133,22 +112,6 @@ def test_a_renumbered_repeat_is_refused(folder: Folder) -> None:
 @pytest.mark.parametrize("number", [0, -1, "1", 1.5, True])
 def test_a_repeat_that_is_not_a_number_above_0_is_refused(folder: Folder, number: object) -> None:
     assert "repeat" in folder.fault(lambda records: records[1]["settings"].update(repeat=number))
-
-
-def test_a_repeat_of_a_system_that_does_not_vary_is_refused(folder: Folder) -> None:
-    def steady(records: list[Body]) -> None:
-        without_lock(records)
-        for record in records:
-            for stage in record["stages"]:
-                stage["varies"] = False
-
-    states(folder.fault(lambda records: (steady(records), records.reverse())), "repeat 2", "does not vary")
-
-    def first_only(records: list[Body]) -> None:
-        steady(records)
-        del records[1:]
-
-    states(folder.fault(first_only), "behind a server", "varies")
 
 
 def test_repeats_with_different_settings_are_refused(folder: Folder) -> None:

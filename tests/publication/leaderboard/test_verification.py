@@ -14,7 +14,6 @@ import pytest
 import r2med
 from r2med import UserError, submit, verify
 from r2med.data.benchmark_names import source_of
-from r2med.evaluation.records.record import record_key
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from support.datasets import random_folder
@@ -158,22 +157,29 @@ def test_a_dataset_without_a_card_is_given_by_a_folder_of_its_name(results: Path
         (tmp_path / "private" / name).write_bytes((folder / name).read_bytes())
     r2med.run("bm25", str(tmp_path / "private"), out=tmp_path / "runs")
     submit([tmp_path / "runs"], tmp_path / "entry.json")
-    assert "give a folder of this name with verify(data=...)" in fault(tmp_path / "entry.json", tmp_path / "runs")
+    assert "give a folder of this name by data (--data)" in fault(tmp_path / "entry.json", tmp_path / "runs")
     assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[tmp_path / "private"]) == ""
 
 
 def test_a_record_with_the_labels_of_an_overlay_is_verified_with_the_same_overlay(tmp_path: Path) -> None:
-    labelled = "demo/MedQA-Diag+demo/mimics.jsonl"
+    dataset = r2med.load("demo/MedQA-Diag")
+    document = next(document for document, _ in dataset.corpus)
+    rows = [
+        r2med.OverlayLabel(dataset=dataset.name, query=query.id, document=document, grade=1, judge="j")
+        for query in dataset.queries
+    ]
+    r2med.Overlay("judged", tuple(rows)).write(tmp_path / "judged.jsonl")
+    labelled = f"demo/MedQA-Diag+{tmp_path / 'judged.jsonl'}"
     r2med.run("bm25", labelled, out=tmp_path / "runs")
     submit([tmp_path / "runs"], tmp_path / "entry.json")
-    assert "give this dataset with the file of its overlay" in fault(tmp_path / "entry.json", tmp_path / "runs")
+    assert "give this dataset with the file of its overlay by data" in fault(tmp_path / "entry.json", tmp_path / "runs")
     assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled]) == ""
-    other = r2med.Overlay.read("demo/mimics.jsonl")
-    r2med.Overlay("mimics", other.labels[1:]).write(tmp_path / "mimics.jsonl")
-    changed = f"demo/MedQA-Diag+{tmp_path / 'mimics.jsonl'}"
+    (tmp_path / "changed").mkdir()
+    r2med.Overlay("judged", tuple(rows[1:])).write(tmp_path / "changed" / "judged.jsonl")
+    changed = f"demo/MedQA-Diag+{tmp_path / 'changed' / 'judged.jsonl'}"
     assert "made on other data" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[changed])
-    forged(tmp_path / "entry.json", lambda record: _lower(record, "Mimic@10"))
-    assert "Mimic@10 of query" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled])
+    forged(tmp_path / "entry.json", lambda record: _lower(record, "nDCG@10"))
+    assert "nDCG@10 of query" in fault(tmp_path / "entry.json", tmp_path / "runs", data=[labelled])
 
 
 def _lower(record: Any, measure: str) -> None:
@@ -194,34 +200,13 @@ def test_a_false_entry_does_not_take_the_place_of_an_honest_one(entry: Path, res
     assert [bool(each.fault) for each in verify([false, entry], results)] == [True, False]
 
 
-@pytest.mark.parametrize("name", ["thief.json", "a-thief.json"])
-def test_a_run_that_two_systems_claim_is_refused_in_both(name: str, entry: Path, results: Path) -> None:
-    """The thief whose file came first in the folder kept the ranking, and its owner was refused."""
-
-    def renamed(record: Any) -> None:
-        record["system"] = record["stages"][0]["name"] = "path:mine"
-        record["settings"]["retrieve"] = {"stage": "path:mine"}
-        record["key"] = record_key(record["settings"], record["dataset"]["fingerprint"])
-
-    thief = forged(copied(entry, name), renamed)
-    found = {each.entry: each.fault for each in verify(entry.parent, results)}
-    assert found == {
-        entry: f"its run is the same as that of path:mine in {thief}",
-        thief: f"its run is the same as that of bm25 in {entry}",
-    }
-
-
-@pytest.mark.parametrize("name", ["my-great-model", "path:mine", "py:mine:Model"])
-def test_settings_of_a_system_that_is_not_known_here_are_not_verified(name: str, entry: Path, results: Path) -> None:
-    def renamed(record: Any) -> None:
-        record["system"] = record["stages"][0]["name"] = name
-        record["settings"]["retrieve"] = {"stage": name}
-        record["key"] = record_key(record["settings"], record["dataset"]["fingerprint"])
-
-    [found] = verify(forged(entry, renamed), results)
-    assert found.verdict == (
-        "matches; not verified: that its settings are those of the system, which is not known here"
-    )
+@pytest.mark.parametrize("system", ["run:{run}", "run:{run}+bm25"])
+def test_an_honest_entry_of_a_run_file_matches(system: str, results: Path, tmp_path: Path) -> None:
+    [run] = results.rglob("*.trec.gz")
+    (tmp_path / "mine.trec").write_bytes(gzip.decompress(run.read_bytes()))
+    r2med.run(system.format(run=tmp_path / "mine.trec"), "demo/Biology", out=tmp_path / "runs")
+    submit([tmp_path / "runs"], tmp_path / "entry.json")
+    assert fault(tmp_path / "entry.json", tmp_path / "runs") == ""
 
 
 def test_a_bad_entry_is_named_and_the_others_are_checked(entry: Path, results: Path, tmp_path: Path) -> None:

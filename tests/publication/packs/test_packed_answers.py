@@ -174,11 +174,6 @@ def test_answers_made_with_a_file_of_nuggets_are_packed_with_it(
     assert file.read_bytes() == (tmp_path / "mine.jsonl").read_bytes()
     assert any(f"--nuggets {file}" in command for command in done.commands)
     assert any(f"--nuggets results/mini/{file.name}" in record.command for record in manifest.records)
-    files = unzipped(tmp_path / "x.r2pack")
-    [path] = (path for path in files if path.endswith(".nuggets.jsonl"))
-    forged = zipped(tmp_path / "forged", relisted({**files, path: files[path].replace(b"mine of", b"ours of")}))
-    with error_states("nuggets", "beside"):
-        r2med.unpack(forged, tmp_path / "x", store=other)
     monkeypatch.setattr(ScriptedBackend, "answer", lambda *_: pytest.fail("a pack must be enough"))
     assert place.answer(other, tmp_path / "again", file).per_query == first.per_query
     assert file in files_with_texts(tmp_path / "unpacked", ["mini"]), "cache clear removes it"

@@ -117,7 +117,6 @@ test("a family is its points from the cheapest on, and one point is none", () =>
 
 const view = {
   measure: "nDCG@10",
-  latex: { "%": "\\%", _: "\\_" },
   columns: [
     { title: "Average", kind: "score" },
     { title: "Bio_1", kind: "score" },
@@ -145,13 +144,6 @@ test("a CSV cell is quoted where it must be, and never runs as a formula", () =>
   ]);
 });
 
-test("a LaTeX table escapes names and prints the best of each column in bold", () => {
-  const lines = files.latex(view).split("\n");
-  assert.ok(lines.includes("System & Average & Bio\\_1 \\\\"));
-  assert.ok(lines.includes("a,b & \\textbf{50.00} & 25.00 \\\\"));
-  assert.ok(lines.includes("=1+1 50\\% &  & \\textbf{30.00} \\\\"));
-});
-
 test("a Markdown table escapes what would end a cell", () => {
   assert.ok(files.markdown(view).includes("| x\\|y |"));
 });
@@ -164,7 +156,6 @@ test("both ends of a range are exported", () => {
     '1,1,"a,b",run here,retriever,,50.00,75.00,25.00',
     ",,'=1+1 50%,x|y,agent,q,,,30.00",
   ]);
-  assert.ok(files.latex(ranges).includes("a,b & \\textbf{50.00--75.00} & 25.00 "));
   assert.ok(files.markdown(ranges).includes("| --- | ---: | ---: | ---: |\n"));
   const values = JSON.parse(files.json(ranges)).rows.map((row) => row.values.map((each) => each.upper_end));
   assert.deepEqual(values, [
@@ -215,67 +206,9 @@ test("a column of another kind is one entry: its values are found, written, sort
     [false, true, true],
   );
   assert.equal(rows.sorted(made, columns, "s", true)[0].name, "quick");
-  const exported = { measure: "nDCG@10", latex: { _: "\\_" }, columns, rows: made };
+  const exported = { measure: "nDCG@10", columns, rows: made };
   assert.ok(files.csv(exported).includes("quick,run here,retriever,,25.00,0.0204,\r\n"));
-  assert.ok(files.latex(exported).includes("slow & \\textbf{50.00} & 2 & x\\_1 "));
-  assert.ok(files.latex(exported).includes("quick & 25.00 & \\textbf{0.0204} &  "));
-  assert.ok(files.latex(exported).includes("{lrrl}"));
   assert.ok(files.markdown(exported).includes("| ---: | ---: | --- |\n"));
-});
-
-test("the mimic rate is a column if a system has it; the lowest is the best, and published rows have none", async () => {
-  const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
-  const system = (name, score, mimics) => ({
-    ...{
-      name,
-      entry: "",
-      kind: "retriever",
-      retriever: "",
-      expansion: "",
-      reranker: "",
-      llm: "",
-      size: 0,
-      failures: 0,
-    },
-    ...{ figures: [score, null], averages: [null, null], classes: [null, null], approximate: [], judged_by_kin: [] },
-    ...{ cost: { dollars: null, seconds: 1, tokens: null }, mimics },
-  });
-  const row = { name: "paper", kind: "retriever", llm: "", size: null, values: [0.9, 0.1], average: null };
-  const site = {
-    measure: "nDCG@10",
-    mimic_measure: "Mimic@5",
-    datasets: ["a", "b"].map((name) => ({ name, ...facts })),
-    sets: ["a", "b"].map((name, i) => ({ name, datasets: [i], group: name, missing: [], overlays: [] })),
-    systems: [
-      system("risky", { value: 0.5, low: null, high: null }, [
-        { value: 0.4375, low: 0.37, high: 0.5, labelled: 1 },
-        null,
-      ]),
-      system("safe", { value: 0.4, low: null, high: null }, [
-        { value: 0.3, low: null, high: null, labelled: 0.85 },
-        null,
-      ]),
-    ],
-    published: [row],
-  };
-  assert.ok(!rows.columns(site, site.sets[1]).some((column) => column.id === "mimic"));
-  const columns = rows.columns(site, site.sets[0]);
-  const at = columns.findIndex((column) => column.id === "mimic");
-  assert.deepEqual([columns[at].title, columns[at].label], ["Mimic@5", "Mimic"]);
-  const made = await rows.all(site, 0, "nDCG@10", columns);
-  assert.deepEqual(
-    made.map((each) => [each.name, each.cells[at]]),
-    [
-      ["risky", { value: 0.4375, low: 0.37, high: 0.5, most: null }],
-      ["safe", { value: 0.3, low: null, high: null, most: null }],
-      ["paper", { value: null, low: null, high: null, most: null }],
-    ],
-  );
-  assert.equal(rows.KINDS[columns[at].kind].text(0.4375), "43.8 %");
-  assert.ok(rows.startsUpwards(columns, "mimic"));
-  assert.equal(rows.sorted(made, columns, "mimic", true)[0].name, "safe");
-  assert.equal(columns[at].note(made[1]), "85 % of the first ten passages have a label");
-  assert.ok(files.latex({ measure: "nDCG@10", latex: {}, columns, rows: made }).includes("\\textbf{0.3}"));
 });
 
 test("an average alone and a single dataset are shown where they belong, and count in nothing else", async () => {

@@ -117,7 +117,6 @@ def test_a_run_that_is_missing_is_left_out_and_one_that_was_changed_is_told(expl
 
 
 def test_words_are_marked_in_the_language_that_was_searched(tmp_path):
-    pytest.importorskip("Stemmer")
     documents = [{"id": "a", "text": "Sturz, danach im Krankenhaus."}, {"id": "b", "text": "Die Impfung."}]
     queries = [{"id": "q", "text": "Welche Krankenhäuser?", "answer": ""}]
     folder = r2med_folder(tmp_path / "ward", documents, queries, [{"q_id": "q", "p_id": "a", "score": 1}])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -154,10 +153,10 @@ def test_a_chart_is_not_wider_than_a_phone(open_page: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_the_view_is_downloaded_in_four_formats(open_page: Open) -> None:
+def test_the_view_is_downloaded_in_three_formats(open_page: Open) -> None:
     page = open_page(f"{DEMO}&q=lucene")
     files = {}
-    for label in ("CSV", "JSON", "Markdown", "LaTeX"):
+    for label in ("CSV", "JSON", "Markdown"):
         with page.expect_download() as download:
             page.click(f"button >> text=/^{label}$/")
         files[label] = Path(download.value.path()).read_text(encoding="utf-8")
@@ -167,7 +166,6 @@ def test_the_view_is_downloaded_in_four_formats(open_page: Open) -> None:
     values = {each["column"]: each["value"] for each in entry["values"]}
     assert f"{100 * values['demo/Biology']:.2f}" == row["demo/Biology"]
     assert row["demo/Biology"] in files["Markdown"]
-    assert re.search(r"bm25\(scorer=lucene\) &.*\\\\", files["LaTeX"])
 
 
 def test_the_chart_has_a_point_for_each_system_and_marks_those_that_none_beats(open_page: Open) -> None:

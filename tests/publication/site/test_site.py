@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 
-import r2med.publication.site
 from r2med import submit
-from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.store import digest
 from r2med.publication.leaderboard.published import published
 from r2med.publication.site import make_board
 from r2med.publication.site.board_sets import dataset_sets
-from r2med.publication.site.leaderboard import site_value
 from r2med.publication.site.site import data_script, write_site
 
 from .conftest import DATASETS, HOSTILE, SYSTEMS
@@ -204,16 +200,8 @@ def test_entries_of_others_are_shown_alone_or_beside_our_own_records(records: Pa
     others = sorted(records.glob("demo/*/hyde*-??????????.json"))
     both = make_board(others, tmp_path / "both", entries=tmp_path / "entries").parent
     assert [each["entry"] for each in value(both, "site")["systems"]] == ["", "ward"]
-    twice = make_board(
-        [records], tmp_path / "twice", entries=tmp_path / "entries"
-    ).parent  # the same content is one row
-    assert "ward" not in [each["entry"] for each in value(twice, "site")["systems"]]
-
-
-def test_the_board_escapes_latex_by_the_list_of_the_report() -> None:
-    assert site_value(RecordCollection({}))["latex"] == LATEX_SIGNS
-    export = (Path(r2med.publication.site.__file__).parent / "assets" / "export.js").read_text()
-    assert "view.latex[sign]" in export and "textbackslash" not in export
+    twice = make_board([records], tmp_path / "twice", entries=tmp_path / "entries").parent
+    assert "bm25 (ward) (not verified)" in [each["name"] for each in value(twice, "site")["systems"]]
 
 
 def test_every_group_of_datasets_has_a_tab_and_the_users_own_is_the_last() -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 
 from r2med.assessment.answers.nugget_matching import nugget_item
 from r2med.assessment.panels.control_texts import ANSWER_ORDERS, names_answer, ordered
-from r2med.assessment.panels.planted_controls import FIRST, Control, in_turn, mixed_count
+from r2med.assessment.panels.planted_controls import CONTROLS, Control, in_turn
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Dataset, Query
@@ -64,7 +64,7 @@ def answer_controls(pool: Sequence[Item], references: References, last: bool = F
         items = _by_query(list(known.values()), chance)
         texts = makers[kind](items, references, last, chance)
         controls: dict[str, Control] = {}
-        for item, text in islice(texts, FIRST + mixed_count(len(pool))):
+        for item, text in islice(texts, CONTROLS):
             planted = Item(item.id, {**item.texts, "text": text}, item.rubric, source=item.source)
             controls[planted.token] = Control(planted, kind, yes)
         found[kind] = list(controls.values())
@@ -208,7 +208,7 @@ def _passages(dataset: Dataset, read: Sequence[str], chance: random.Random) -> l
     others = sorted({*read} - {*relevant})
     chance.shuffle(relevant)
     chance.shuffle(others)
-    rows = dataset.corpus.rows([*relevant, *others][: 2 * FIRST]).tolist()
+    rows = dataset.corpus.rows([*relevant, *others][:CONTROLS]).tolist()
     return [text for text in dataset.corpus.texts([row for row in rows if row >= 0]) if text.strip()]
 
 

@@ -127,7 +127,6 @@ def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
             "judge": record.judge.model_dump(mode="json") if record.judge else None,
             **({"searching": record.searching} if record.searching else {}),
             **({"confidence": _confidence(record)} if SEARCHED in record.statuses else {}),
-            **({"as_browsecomp": record.as_browsecomp} if record.as_browsecomp else {}),
             "reader_costs": {condition: cost.as_dict() for condition, cost in record.reader_costs.items()},
             "calls": record.cost.calls,
             "tokens": record.cost.llm_tokens,

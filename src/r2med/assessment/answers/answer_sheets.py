@@ -6,8 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
-from r2med.assessment.panels.panel import FAILED, UNTESTED, JudgeTest
-from r2med.assessment.panels.planted_controls import ControlTest, KindCount
+from r2med.assessment.panels.planted_controls import UNTESTED, ControlTest, KindCount
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts
@@ -44,8 +43,8 @@ class JudgedSheets:
     """The answers of all sheets with verdicts, and how the judge answered its controls."""
 
     sheets: tuple[JudgedSheet, ...]
-    grades: JudgeTest
-    tests: Mapping[str, JudgeTest]
+    grades: ControlTest
+    tests: Mapping[str, ControlTest]
     """Measures of nuggets and of citations -> the test that decides about them."""
     withheld: tuple[str, ...]
     """A sentence for each of these that the judge could not do."""
@@ -57,8 +56,7 @@ class JudgedSheets:
         tests = (self.grades, *self.tests.values())
         return JudgeFacts(
             judge=judge.name,
-            controls={count.kind: (count.right, count.asked) for test in tests for count in test.first.counts},
-            mixed={count.kind: (count.right, count.asked) for test in tests for count in test.mixed.counts},
+            controls={count.kind: (count.right, count.asked) for test in tests for count in test.counts},
             trust=self.grades.trust,
             agreed=sum(each.by_rule == each.by_judge for each in both),
             both=len(both),
@@ -72,21 +70,18 @@ def can_be_judged(answer: GivenAnswer) -> bool:
     return answer.status == "answered" and not answer.options
 
 
-def stated_test(facts: JudgeFacts, kinds: Mapping[str, bool]) -> JudgeTest:
+def stated_test(facts: JudgeFacts, kinds: Mapping[str, bool]) -> ControlTest:
     """Return how a judge answered the controls of these kinds, as a record states it."""
-    first, mixed = (
-        ControlTest(tuple(KindCount(kind, yes, *stated[kind][::-1]) for kind, yes in kinds.items() if kind in stated))
-        for stated in (facts.controls, facts.mixed)
+    stated = facts.controls
+    return ControlTest(
+        tuple(KindCount(kind, yes, *stated[kind][::-1]) for kind, yes in kinds.items() if kind in stated)
     )
-    return JudgeTest(facts.judge, first, mixed, untested=facts.trust == UNTESTED)
 
 
 def judge_notices(judge: JudgeOfAnswers, reader: LLMCard, facts: JudgeFacts) -> Iterator[str]:
     """Yield what a reader of the scores should know about the judge, one sentence each."""
     if facts.trust == UNTESTED:
         yield f"The judge {facts.judge} was not tested, because the answers give too few controls."
-    if facts.trust == FAILED:
-        yield f"The judge {facts.judge} failed the controls among the answers, and its verdicts count all the same."
     if shared := judge.grades.shared_families(reader):
         yield (
             f"{facts.judge} judges the answers of {reader.spec}, and both belong to the family "

@@ -20,10 +20,6 @@ from r2med.assessment.answers.answering_agents import (
     agent_questions,
     agent_reader,
     answering_system,
-    check_conditions,
-    check_forms,
-    figures_as_browsecomp,
-    run_files,
 )
 from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
@@ -32,7 +28,6 @@ from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_dige
 from r2med.assessment.answers.reading import DEPTH, asked_queries
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
 from r2med.assessment.answers.searched_answers import agent_cost, searched_answer
-from r2med.assessment.panels.panel import UNTESTED
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
@@ -165,8 +160,6 @@ class AnswerPlan:
     """A file of nuggets; empty for those of each dataset."""
     untested: bool = False
     """True if a judge is used although the answers give too few controls to test it."""
-    accept: bool = False
-    """True if records are written, with a mark, although the judge fails controls among the answers."""
 
     @property
     def steps(self) -> int:
@@ -176,7 +169,7 @@ class AnswerPlan:
 
     def readers(self, system: System) -> tuple[AnswerReader, ...]:
         """Return the readers of a system. That of an agent which searches and answers is its own LLM."""
-        return self.given_readers or (agent_reader(system, self.retrieval.datasets(), self.runtime),)
+        return self.given_readers or (agent_reader(system, self.runtime),)
 
     def preview(self, out: Path) -> dict[str, Plan]:
         """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
@@ -221,7 +214,6 @@ class AnswerPlan:
     def _all_answered(self, out: Path, announce: Callable[[str], None], open_work: ExitStack) -> AnsweredSystems:
         retrieval = self.retrieval
         if SEARCHED in self.conditions:
-            check_forms(retrieval.systems, retrieval.datasets(), self._form)
             retrieval = replace(retrieval, data=tuple(map(self._searched_data, retrieval.datasets())))
 
         def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
@@ -230,7 +222,9 @@ class AnswerPlan:
             return belonging(topics.items())
 
         results = retrieval.evaluate(out, announce=announce, within=within)
-        errors = [f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None]
+        errors: list[str] = [
+            Notice(f"{cell.system} on {cell.dataset}: ", cell.error) for cell in results if cell.record is None
+        ]
         known: dict[Path, AnswerRecord] = {}
         work: list[_ReaderWork] = []
         order: list[Path] = []
@@ -264,7 +258,7 @@ class AnswerPlan:
         systems = {system.name: system for system in self.retrieval.systems}
         for record in retrieved:
             dataset = datasets[record.dataset.name]
-            run = run_path(record_path(out, systems[record.system], dataset, record.key, record.apart))
+            run = run_path(record_path(out, record.system, dataset, record.key, record.apart))
             for reader in self.readers(systems[record.system]):
                 if self.runtime.setup.repeat and not self.varies(record, reader):
                     continue
@@ -277,9 +271,8 @@ class AnswerPlan:
                     yield _ReaderWork(dataset, record, reader, run, path, key)
 
     def _is_trusted(self, record: AnswerRecord) -> bool:
-        """Return True if the judge of a record is one that this command would accept."""
-        trust = record.judge.trust if record.judge else ""
-        return not trust or (self.untested if trust == UNTESTED else self.accept)
+        """Return True if the judge of a record was tested, or if this command uses untested judges."""
+        return self.untested or not record.judge or not record.judge.trust
 
     def _check_controls(self, work: Sequence[_ReaderWork]) -> None:
         """Raise UserError if the answers will give too few controls, before readers are paid for."""
@@ -335,18 +328,12 @@ class AnswerPlan:
         judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
         sheets = [each.sheet for each in read]
         with self.runtime.network():
-            done = scored(sheets, judge, untested=self.untested, accept=self.accept, tested=tested)
+            done = scored(sheets, judge, untested=self.untested, tested=tested)
         return [self._record(each, scores) for each, scores in zip(read, done, strict=True)]
 
     def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> AnswerRecord:
         dataset, retrieval, reader = each.work.dataset, each.work.retrieval, each.work.reader
         form, nuggets = self._form(dataset), each.sheet.nuggets
-        figures: dict[str, float] = {}
-        if SEARCHED in self.conditions:
-            (system,) = (system for system in self.retrieval.systems if system.name == retrieval.system)
-            judged = scores.judge is not None
-            files = run_files(system, dataset, each.work.traces())
-            figures = figures_as_browsecomp(files, dataset, scores.answers, judged)
         return write_answer_record(
             each.work.path,
             self.key(dataset, retrieval, reader),
@@ -359,7 +346,6 @@ class AnswerPlan:
             scores,
             tuple(_notices(each.questions, dataset, form, reader)),
             nuggets.digest if nuggets else "",
-            figures,
             self.varies(retrieval, reader),
         )
 
@@ -431,7 +417,6 @@ def plan_answers(
     nuggets: Path | str = "",
     queries: int = 0,
     untested: bool = False,
-    accept: bool = False,
 ) -> AnswerPlan:
     """Return what will be asked. Raises UserError if a system, a reader, a dataset or a condition is unknown."""
     searched = SEARCHED in conditions
@@ -457,9 +442,8 @@ def plan_answers(
     plan = plan_run(systems, data, setup=runtime)
     if searched:
         plan = replace(plan, systems=tuple(answering_system(system, without) for system in plan.systems))
-        check_conditions(plan.systems, chosen)
     asked = passages, chosen or READ_CONDITIONS, form, queries, judge, nuggets
-    return AnswerPlan(plan, opened, runtime, *asked, untested=untested, accept=accept)
+    return AnswerPlan(plan, opened, runtime, *asked, untested=untested)
 
 
 def _reader_key(reader: AnswerReader) -> dict[str, Any]:

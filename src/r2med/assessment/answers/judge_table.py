@@ -40,7 +40,7 @@ def judge_table(records: Sequence[AnswerRecord]) -> Table | None:
 
 
 def _row(record: AnswerRecord, facts: JudgeFacts) -> list[Value]:
-    counts = [*facts.controls.items(), *facts.mixed.items()]
+    counts = facts.controls.items()
     right, asked = (sum(pair[place] for _, pair in counts) for place in (0, 1))
     kind, (least, most) = min(counts, key=lambda each: each[1][0] / each[1][1], default=("", (0, 0)))
     worst = f"{kind} ({least} of {most})" if least < most else ""

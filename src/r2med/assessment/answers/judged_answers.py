@@ -1,4 +1,4 @@
-"""Let a judge grade answers, match their nuggets and check their citations, with planted controls first and among them.
+"""Let a judge grade answers, match their nuggets and check their citations, after planted controls.
 
 The controls are drawn over all answers of a command, and a judge that fails those of grades is stopped. One that fails
 those of nuggets or of citations grades only.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from r2med.assessment.answers.answer_controls import (
@@ -37,21 +37,14 @@ from r2med.assessment.answers.nugget_matching import (
     nugget_question,
     nuggets_of_item,
 )
-from r2med.assessment.panels.panel import JudgeTest, Panel, Rated
-from r2med.assessment.panels.planted_controls import (
-    FEWEST_FIRST,
-    Control,
-    ControlTest,
-    PlantedControls,
-    plant,
-)
+from r2med.assessment.panels.panel import Panel, Rated
+from r2med.assessment.panels.planted_controls import FEWEST_CONTROLS, Control, ControlTest, plant
 from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer, JudgeFacts
 from r2med.evaluation.records.answer_words import can_be_right
 from r2med.foundation.core.activities import belonging
-from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
 
 MORE_QUESTIONS = "ask more questions, or use a judge that is not tested (r2med answer --untested)"
@@ -66,8 +59,6 @@ class AnswerJudging:
     sheets: Sequence[AnswerSheet]
     untested: bool = False
     """True if the judge is used although there are too few controls."""
-    accept: bool = False
-    """True if verdicts count, with a mark, although the judge failed the controls among the answers."""
     tested: JudgeFacts | None = None
     """How the judge answered controls in an earlier command whose verdicts are read again. Nothing is tested then."""
 
@@ -81,8 +72,8 @@ class AnswerJudging:
         """Name of a dataset -> its nuggets."""
         return {sheet.dataset.name: sheet.nuggets for sheet in self.sheets if sheet.nuggets}
 
-    def _planted(self, found: Mapping[str, Sequence[Control]], pool: int) -> PlantedControls:
-        return plant(found, pool, " ".join(self.datasets)) if self.tested is None else PlantedControls()
+    def _planted(self, found: Mapping[str, Sequence[Control]]) -> tuple[Control, ...]:
+        return plant(found, " ".join(self.datasets)) if self.tested is None else ()
 
     @cached_property
     def _judged(self) -> list[tuple[Place, GivenAnswer]]:
@@ -110,7 +101,7 @@ class AnswerJudging:
         pool = list(self._graded.values())
         labels = {name: dataset.label for name, dataset in self.datasets.items()}
         references = {name: references_of(dataset.queries) for name, dataset in self.datasets.items()}
-        planted = self._planted(answer_controls(pool, references), len(pool))
+        planted = self._planted(answer_controls(pool, references))
         return Panel([self.judge.grades], planted, self.untested, labels)
 
     @cached_property
@@ -125,10 +116,10 @@ class AnswerJudging:
         return items
 
     @cached_property
-    def nugget_controls(self) -> PlantedControls:
+    def nugget_controls(self) -> tuple[Control, ...]:
         """The controls about nuggets."""
         known = [(self.datasets[name], nuggets) for name, nuggets in self.nuggets.items()]
-        return self._planted(nugget_controls(known) if self._matched else {}, len(self._matched))
+        return self._planted(nugget_controls(known) if self._matched else {})
 
     @cached_property
     def _cited(self) -> dict[tuple[Place, int], Item]:
@@ -150,7 +141,7 @@ class AnswerJudging:
             read[self.sheets[number].dataset.name] += answer.read
         pool = list(self._cited.values())
         found = citation_controls(self.datasets.values(), pool, read) if pool else {}
-        return Panel([self.judge.citations], self._planted(found, len(pool)), self.untested, self.panel.labels)
+        return Panel([self.judge.citations], self._planted(found), self.untested, self.panel.labels)
 
     def check(self) -> None:
         """Raise UserError if the answers give too few controls for grades, and the judge is to be tested."""
@@ -159,8 +150,8 @@ class AnswerJudging:
 
     def preview(self) -> list[Plan]:
         """Return what the judge would be asked. Nothing is asked."""
-        judge, matched = self.judge, self.nugget_controls
-        nuggets = [each.item for each in (*matched.first, *matched.mixed)] + [*self._matched.values()]
+        judge = self.judge
+        nuggets = [*(each.item for each in self.nugget_controls), *self._matched.values()]
         return [
             judge.grades.preview(self.panel.items([*self._graded.values()])),
             judge.nuggets.preview([nugget_question(item) for item in nuggets]),
@@ -170,12 +161,7 @@ class AnswerJudging:
     def ask(self) -> JudgedSheets:
         """Ask the judge. Raises UserError if it fails the controls of grades, or if its server fails."""
         self.check()
-        grades = self._ask_grades()
-        if grades.test.fault and not self.accept:
-            raise UserError(
-                f"{self.judge.name}: {grades.test.fault}: no record was written; the answers are kept, and "
-                "r2med answer --accept writes them marked"
-            )
+        test_of_grades, grades = self._ask_grades()
         failures: list[tuple[int, str]] = []
         given = dict(self._judged)
         for number, (place, _) in enumerate(self._graded.items()):
@@ -210,55 +196,48 @@ class AnswerJudging:
             )
             for number, sheet in enumerate(self.sheets)
         )
-        return JudgedSheets(sheets, grades.test, {"nuggets": nuggets, "citations": citations}, tuple(withheld))
+        return JudgedSheets(sheets, test_of_grades, {"nuggets": nuggets, "citations": citations}, tuple(withheld))
 
-    def _ask_grades(self) -> Rated:
+    def _ask_grades(self) -> tuple[ControlTest, Rated]:
         pool = list(self._graded.values())
         judge = self.judge.grades
-        judge.warn(self.panel.items(pool))
-        first = ControlTest() if self.tested is not None else self.panel.test(judge, "answers")
+        stated = stated_test(self.tested, GRADE_KINDS) if self.tested is not None else None
+        test = stated or self.panel.test(judge, "answers")
         with belonging((id(item), self._topic(place)) for place, item in self._graded.items()):
-            rated = self.panel.rate(judge, first, pool)
-        return rated if self.tested is None else replace(rated, test=stated_test(self.tested, GRADE_KINDS))
+            return test, self.panel.rate(judge, pool)
 
-    def _ask_citations(self, failures: list[tuple[int, str]]) -> tuple[JudgeTest, dict[tuple[Place, int], bool | None]]:
-        """Return the test of the judge, and the verdicts on sentences; none if it fails its first controls."""
+    def _ask_citations(
+        self, failures: list[tuple[int, str]]
+    ) -> tuple[ControlTest, dict[tuple[Place, int], bool | None]]:
+        """Return the test of the judge, and the verdicts on sentences; none if it fails its controls."""
         items, judge, panel = self._cited, self.judge.citations, self.citation_panel
         if not items:
-            return JudgeTest(self.judge.name), {}
-        test = JudgeTest(judge.name, panel.ask_first(judge), untested=not panel.controls.is_enough)
-        if self.tested is not None:
-            test = stated_test(self.tested, CITATION_KINDS)
+            return ControlTest(), {}
+        stated = stated_test(self.tested, CITATION_KINDS) if self.tested is not None else None
+        test = stated or panel.ask_controls(judge)
         if not self._does(test):
             return test, {}
         with belonging((id(item), self._topic(place)) for (place, _), item in items.items()):
-            rated = panel.rate(judge, test.first, list(items.values()))
+            rated = panel.rate(judge, list(items.values()))
         places = list(items)
         failures += [(places[number][0][0], kind) for number, kind in rated.failures.items()]
         said = {place: judge.says_yes(rated.ratings.get(number)) for number, place in enumerate(places)}
-        return (rated.test if self.tested is None else test), said
+        return test, said
 
-    def _ask_nuggets(self, failures: list[tuple[int, str]]) -> tuple[JudgeTest, dict[Place, AnswerNuggets]]:
+    def _ask_nuggets(self, failures: list[tuple[int, str]]) -> tuple[ControlTest, dict[Place, AnswerNuggets]]:
         """Return the test of the judge, and the nuggets of answers; none if it fails its controls."""
         items, planted = self._matched, self.nugget_controls
         if not items:
-            return JudgeTest(self.judge.name), {}
-        first = self._counted(planted.first, self._match([control.item for control in planted.first])[0])
-        enough = sum(count.asked for count in first.counts) >= FEWEST_FIRST
-        test = JudgeTest(self.judge.name, first, untested=not enough)
-        if self.tested is not None:
-            test = stated_test(self.tested, NUGGET_KINDS)
+            return ControlTest(), {}
+        stated = stated_test(self.tested, NUGGET_KINDS) if self.tested is not None else None
+        test = stated or self._counted(planted, self._match([control.item for control in planted])[0])
         if not self._does(test):
             return test, {}
         with belonging((id(item), self._topic(place)) for place, item in items.items()):
-            found, lost = self._match([*items.values(), *(control.item for control in planted.mixed)])
+            found, lost = self._match(list(items.values()))
         places = list(items)
-        failures += [(places[number][0], kind) for number, kind in lost.items() if number < len(places)]
-        if self.tested is None:
-            mixed = {number - len(places): match for number, match in found.items() if number >= len(places)}
-            test = JudgeTest(self.judge.name, first, self._counted(planted.mixed, mixed), untested=not enough)
-        matched = {place: found[number] for number, place in enumerate(places) if number in found}
-        return test, matched if self._does(test) else {}
+        failures += [(places[number][0], kind) for number, kind in lost.items()]
+        return test, {place: found[number] for number, place in enumerate(places) if number in found}
 
     def _counted(self, controls: Sequence[Control], found: Mapping[int, AnswerNuggets]) -> ControlTest:
         """Return how the judge answered controls, nugget by nugget. `found` are its matches by number."""
@@ -273,7 +252,7 @@ class AnswerJudging:
 
     def _match(self, items: Sequence[Item]) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
         """Return what the judge found, and failures, by the number of the item."""
-        planted = {each.item.token: each.kind for each in (*self.nugget_controls.first, *self.nugget_controls.mixed)}
+        planted = {each.item.token: each.kind for each in self.nugget_controls}
         found: dict[int, AnswerNuggets] = {}
         lost: dict[int, str] = {}
         for name, dataset in self.datasets.items():
@@ -285,9 +264,9 @@ class AnswerJudging:
             lost |= {numbers[place]: kind for place, kind in failed.items()}
         return found, lost
 
-    def _does(self, test: JudgeTest) -> bool:
+    def _does(self, test: ControlTest) -> bool:
         """Return True if a judge may match nuggets or check citations."""
-        return not test.any_fault and (self.untested or not test.untested)
+        return not test.fault and (self.untested or test.is_enough)
 
     def _topic(self, place: Place) -> Hashable:
         """Return the topic of the reader's work on an answer."""
@@ -301,9 +280,9 @@ class AnswerJudging:
         return answer
 
 
-def _fault(test: JudgeTest) -> str:
-    too_few = f"there are {test.first.asked} controls to ask first, and a judge is tested with {FEWEST_FIRST} or more"
-    return test.any_fault or too_few
+def _fault(test: ControlTest) -> str:
+    too_few = f"there are {test.asked} planted controls, and a judge is tested with {FEWEST_CONTROLS} or more"
+    return test.fault or too_few
 
 
 def _with_support(answer: GivenAnswer, place: Place, said: Mapping[tuple[Place, int], bool | None]) -> GivenAnswer:

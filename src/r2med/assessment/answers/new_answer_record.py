@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,6 @@ def write_answer_record(
     scored: ScoredAnswers,
     notices: Sequence[str],
     nuggets: str = "",
-    as_browsecomp: Mapping[str, float] | None = None,
     varies: bool | None = None,
 ) -> AnswerRecord:
     """Write the answers and their record, and return the record."""
@@ -98,7 +97,6 @@ def write_answer_record(
         },
         reader_costs={condition: _bare(cost) for condition, cost in said.costs.items()},
         searching=searching_means(answers),
-        as_browsecomp=dict(as_browsecomp or {}),
         notices=(*notices, *scored.notices),
         versions=installed_versions(),
         source=source_digest(),

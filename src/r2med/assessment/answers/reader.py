@@ -30,7 +30,7 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import Choice, OpenAnswer
-from r2med.models.ask.ask import Tally, preview, put, warn_of_identifiers
+from r2med.models.ask.ask import Tally, preview, put
 from r2med.models.llm.chat import FROM_THE_MODEL
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm, sampling_of
@@ -157,8 +157,6 @@ class AnswerReader:
 
     def ask(self, questions: Sequence[ReaderQuestion], topic: Hashable = None) -> ReaderAnswers:
         """Ask all questions. `topic` is that of `reading`."""
-        texts = (" ".join((each.query.text, *each.read.texts)) for each in questions)
-        warn_of_identifiers("answer", self.chat, texts)
         prompts = {number: each.prompt for number, each in enumerate(questions)}
         asked = put(
             self.chat,

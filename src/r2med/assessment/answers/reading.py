@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -72,11 +71,6 @@ def random_passages(dataset: Dataset, query: Query, tokens: int) -> ReadPassages
         documents.append(dataset.corpus.id(row))
         texts.append(text)
     return ReadPassages(tuple(documents), tuple(texts))
-
-
-def drawn_documents(dataset: Dataset, query: Query, count: int) -> tuple[str, ...]:
-    """Return the first random documents of a query."""
-    return tuple(dataset.corpus.id(row) for row in itertools.islice(_drawn_rows(dataset, query), count))
 
 
 def _drawn_rows(dataset: Dataset, query: Query) -> Iterator[int]:

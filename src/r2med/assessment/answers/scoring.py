@@ -33,7 +33,6 @@ def scored(
     judge: JudgeOfAnswers | None,
     *,
     untested: bool = False,
-    accept: bool = False,
     tested: JudgeFacts | None = None,
 ) -> list[ScoredAnswers]:
     """Return the answers of each sheet with all scores that can be computed.
@@ -45,7 +44,7 @@ def scored(
     ruled = [with_rules(sheet) for sheet in sheets]
     if judge is None or not any(can_be_judged(each) for sheet in ruled for each in sheet.answers):
         return [_scored(sheet, sheet.answers, None, _unjudged_notices(sheet)) for sheet in ruled]
-    judged = AnswerJudging(judge, ruled, untested, accept, tested).ask()
+    judged = AnswerJudging(judge, ruled, untested, tested).ask()
     counts = [sum(map(can_be_judged, sheet.answers)) for sheet in ruled]
     found = []
     for number, sheet in enumerate(ruled):

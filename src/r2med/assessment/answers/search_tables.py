@@ -44,16 +44,10 @@ CONFIDENCE_NOTE = (
     f"Fewer than {FEWEST_DECIDED} answers give no interval of too sure and Brier, because it would be too narrow."
 )
 PATH_NOTE = (
-    "Means over the questions; one without a file of another agent counts 0. repeated: searches for what was searched "
+    "Means over the questions. repeated: searches for what was searched "
     "before, carried out or refused. new relevant: relevant documents that "
     "a search returned first, per search. guess: share of questions whose reference answer was named in a search "
     "before any document showed it. find: after one did. seconds: those of the LLM."
-)
-
-BROWSECOMP_NOTE = (
-    "Figures by the rules of BrowseComp-Plus, in percent, to compare with published ones. Ours are those above. Here "
-    "accuracy is over the files that exist, citations are runs of digits in brackets, which do not fit ids such as "
-    "Text-106, and the calibration error leaves out its last bin, so that it is 0 below 200 answers."
 )
 
 
@@ -62,7 +56,7 @@ def search_tables(records: Iterable[AnswerRecord]) -> list[Table]:
     searched = [record for record in records if SEARCHED in record.per_query]
     if not searched:
         return []
-    return [_funnel(searched), _confidence(searched), _path(searched), *_browsecomp(searched)]
+    return [_funnel(searched), _confidence(searched), _path(searched)]
 
 
 def values_of(record: AnswerRecord, measure: str) -> list[float]:
@@ -157,15 +151,6 @@ def _path(records: Sequence[AnswerRecord]) -> Table:
     rows = [[*_where(record, where), *(_rounded(record.searching.get(name)) for name in named)] for record in records]
     heads = (*where, *(name.replace("_", " ") for name in named))
     return Table.of(heads, rows, "Path and cost", PATH_NOTE, name="path")
-
-
-def _browsecomp(records: Sequence[AnswerRecord]) -> list[Table]:
-    known = [record for record in records if record.as_browsecomp]
-    where = _heads(known)
-    named = list(dict.fromkeys(name for record in known for name in record.as_browsecomp))
-    rows = [[*_where(record, where), *(record.as_browsecomp.get(name) for name in named)] for record in known]
-    heads = (*where, *(name.replace("_", " ") for name in named))
-    return [Table.of(heads, rows, "As BrowseComp-Plus", BROWSECOMP_NOTE, name="browsecomp")] if rows else []
 
 
 def _rounded(value: Any) -> Any:

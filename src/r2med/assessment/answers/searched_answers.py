@@ -1,7 +1,4 @@
-"""Turn the conversations of an agent into answers: what it said, cited and believed, and how it got there.
-
-The conversations are traces: those of our agents, and those that are made from the files of other agents.
-"""
+"""Turn the conversations of an agent into answers: what it said, cited and believed, and how it got there."""
 
 from __future__ import annotations
 

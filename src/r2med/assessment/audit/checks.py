@@ -29,7 +29,8 @@ from r2med.assessment.audit.query_metadata import query_lines
 from r2med.assessment.audit.turned_labels import turned_labels
 from r2med.data.check import check
 from r2med.data.dataset import Dataset
-from r2med.data.loading import load
+from r2med.data.loading import load_dataset
+from r2med.data.locating import unambiguous
 from r2med.data.overlays import overlay_files
 from r2med.data.problems import DATA_CHECKS, FILES
 from r2med.data.qrels_file import read_qrels
@@ -40,6 +41,7 @@ from r2med.foundation.core.notices import Notice
 from r2med.foundation.core.version import __version__
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.pages.finding import Finding, worst
+from r2med.foundation.text.terminal_text import quoted
 
 RESULTS = Path("results")
 
@@ -125,8 +127,9 @@ def audited(
             what = "texts" if against else "rankings"
             raise UserError(f"{what} belong to a dataset: name it instead of a file of judgements")
         return _audited(AuditMaterial(qrels.name, read_qrels(qrels)))
-    loaded = dataset if isinstance(dataset, Dataset) else load(dataset or "")
-    problems = None if isinstance(dataset, Dataset) else check(overlay_files(str(dataset))[0])
+    word = dataset if isinstance(dataset, Dataset) else unambiguous(dataset or "")
+    loaded = word if isinstance(word, Dataset) else load_dataset(word)
+    problems = None if isinstance(word, Dataset) else check(overlay_files(word)[0])
     material = AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems)
     return _audited(material, [overlap_finding(loaded, file) for file in against])
 
@@ -137,7 +140,8 @@ def _rankings(dataset: Dataset, results: Path | None) -> tuple[Mapping[str, List
         rankings = rankings_at_hand(dataset, results)
         if not rankings:
             raise UserError(
-                f"{results} has no ranking of {dataset.name} as it is now: make one with r2med run SYSTEM -o {results}"
+                f"{results} has no ranking of {dataset.name} as it is now: make one with "
+                f"r2med run SYSTEM --data {quoted(dataset.word)} -o {quoted(results)}"
             )
         return rankings, ""
     try:

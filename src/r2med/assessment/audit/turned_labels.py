@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import log
 
 import numpy as np
 
@@ -29,7 +25,6 @@ MIN_POOL = 20
 """Mean number of labels of a query from which they are a pool: most of what systems return is irrelevant."""
 MAX_OF_CORPUS = 0.5
 """Share of the corpus above which a query has too many relevant documents, whatever the pool."""
-K1, B = 0.9, 0.4
 
 
 def turned_labels(material: AuditMaterial) -> Finding:
@@ -46,12 +41,12 @@ def turned_labels(material: AuditMaterial) -> Finding:
     mean, high = _mean(orders)
     # Without answers, irrelevant documents may share more words with the query because they were chosen for that.
     reversed_ = high < 50 and (by_answer or share > MOSTLY_RELEVANT)
+    what = "answer" if by_answer else "query"
     parts = []
     if reversed_:
-        what = "answer" if by_answer else "query"
         parts.append(
-            f"Documents with a lower grade share more words with the {what}: BM25 orders only {mean:.0f} % of the "
-            f"pairs of documents as their grades do (95 % interval to {high:.0f} %, "
+            f"Documents with a lower grade share more words with the {what}: only in {mean:.0f} % of the pairs of "
+            f"documents does the higher grade share more (95 % interval to {high:.0f} %, "
             f"{counted(len(orders), 'query', 'queries')})."
         )
     if flooded := _is_flooded(material, judged, relevant):
@@ -59,7 +54,7 @@ def turned_labels(material: AuditMaterial) -> Finding:
     if parts:
         parts.append("Grades may be turned: read some of these documents.")
     elif orders:
-        parts.append(f"BM25 orders {mean:.0f} % of the pairs of documents of a query as their grades do.")
+        parts.append(f"In {mean:.0f} % of the pairs of documents, the higher grade shares more words with the {what}.")
     else:
         parts.append("No query has documents of two grades to compare.")
     rows = sorted(
@@ -108,44 +103,18 @@ def _graded(material: AuditMaterial) -> dict[str, list[str]]:
 def _orders(
     material: AuditMaterial, graded: Mapping[str, Sequence[str]], texts: Mapping[str, str]
 ) -> dict[str, tuple[int, float]]:
-    """Return query -> pairs of documents with different grades, and the share that BM25 puts in their order."""
+    """Return query -> pairs of documents with different grades, and the share in which the higher shares more words."""
     assert material.dataset is not None
     compared = dict(list(graded.items())[:MAX_QUERIES])
     documents = sorted({document for each in compared.values() for document in each})
     read = material.dataset.corpus.texts([material.rows[document] for document in documents])
-    words = _JudgedWords({document: Counter(english(text)) for document, text in zip(documents, read, strict=True)})
+    words = {document: {*english(text)} for document, text in zip(documents, read, strict=True)}
     found = {}
     for query, judged in compared.items():
-        scores = np.array(words.scores(english(texts[query]), judged))
+        terms = {*english(texts[query])}
+        shared = np.array([len(terms & words[document]) for document in judged])
         grades = np.array([material.qrels[query][document] for document in judged])
         higher = grades[:, None] > grades
-        ahead = np.sign(scores[:, None] - scores)[higher]
+        ahead = np.sign(shared[:, None] - shared)[higher]
         found[query] = int(higher.sum()), float((ahead.mean() + 1) / 2)
     return found
-
-
-@dataclass(frozen=True)
-class _JudgedWords:
-    """The words of the documents that are compared, which are also the statistics of BM25."""
-
-    bags: Mapping[str, Counter[str]]
-
-    @cached_property
-    def _frequencies(self) -> Counter[str]:
-        return Counter(term for bag in self.bags.values() for term in bag)
-
-    @cached_property
-    def _mean(self) -> float:
-        return max(1.0, sum(bag.total() for bag in self.bags.values()) / len(self.bags))
-
-    def scores(self, terms: Sequence[str], documents: Sequence[str]) -> list[float]:
-        """Return the BM25 scores of documents."""
-        size = len(self.bags)
-        counts = {term: self._frequencies[term] for term in terms}
-        idf = {term: log(1 + (size - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
-        bags = [self.bags[document] for document in documents]
-        norms = [K1 * (1 - B + B * bag.total() / self._mean) for bag in bags]
-        return [
-            sum(weight * bag[term] / (bag[term] + norm) for term, weight in idf.items() if term in bag)
-            for bag, norm in zip(bags, norms, strict=True)
-        ]

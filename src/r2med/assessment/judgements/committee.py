@@ -13,13 +13,13 @@ from functools import cached_property
 from pathlib import Path
 
 from r2med.assessment.judgements.passage_controls import LabelledDataset, passage_controls
-from r2med.assessment.panels.panel import JudgeTest, Panel, Rated
+from r2med.assessment.panels.panel import Panel, Rated
 from r2med.assessment.panels.planted_controls import ControlTest, in_turn, plant
 from r2med.assessment.panels.raters import LLMRater
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import Rubric, find_rubric, highest_grade
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Aspect, Overlay, OverlayLabel
+from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.record import llms_of
@@ -28,6 +28,7 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.text.terminal_text import quoted
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 
 DEPTH = 10
@@ -54,34 +55,30 @@ class UnjudgedPool:
         return sum(map(len, self.documents.values()))
 
 
-def pool(collection: RecordCollection, dataset: Dataset, depth: int, aspect: Aspect = "relevance") -> UnjudgedPool:
+def pool(collection: RecordCollection, dataset: Dataset, depth: int) -> UnjudgedPool:
     """Return the documents of the first `depth` ranks of every system that have no label.
 
-    Documents are pooled for judged queries only. For the aspect "mimic" only a label of this aspect counts, and a
-    query needs an answer. Raises UserError if no system has a ranking of the dataset.
+    Documents are pooled for judged queries only. Raises UserError if no system has a ranking of the dataset.
     """
-    asked = [query for query in dataset.queries if query.id in dataset.qrels]
-    if aspect == "mimic":
-        asked = [query for query in asked if query.answer]
-        if not asked:
-            raise UserError(f"no query of {dataset.name} has an answer, so no passage can argue for another one")
-    best: dict[str, dict[str, int]] = {query.id: {} for query in asked}
+    best: dict[str, dict[str, int]] = {query.id: {} for query in dataset.queries if query.id in dataset.qrels}
     systems = []
     positives: set[tuple[str, str]] = set()
     for kept in collection.runs_of_all:
         if kept.record.dataset.name != dataset.name or (file := kept.run_file) is None:
             continue
-        systems.append(kept.record.system)
+        systems.append(kept.record.display_name)
         run = WrittenRun(file, [query.id for query in dataset.queries])
         for query, ranks in best.items():
-            known = dataset.qrels[query] if aspect == "relevance" else dataset.mimics.get(query, {})
+            known = dataset.qrels[query]
             for rank, (document, _) in enumerate(run.top(query, depth), 1):
                 if document in known:
                     positives |= {(query, document)} if known[document] > 0 else set()
                 else:
                     ranks[document] = min(rank, ranks.get(document, rank))
     if not systems:
-        raise UserError(f"there is no ranking of {dataset.name}: make one with r2med run SYSTEM --data {dataset.name}")
+        raise UserError(
+            f"there is no ranking of {dataset.name}: make one with r2med run SYSTEM --data {quoted(dataset.word)}"
+        )
     ordered = {query: tuple(sorted(ranks, key=lambda each: (ranks[each], each))) for query, ranks in best.items()}
     return UnjudgedPool(
         dataset, {query: each for query, each in ordered.items() if each}, tuple(dict.fromkeys(systems)), len(positives)
@@ -109,16 +106,11 @@ class JudgedPools:
     overlay: Overlay
     pools: tuple[UnjudgedPool, ...]
     reports: tuple[JudgeReport, ...]
-    tests: tuple[JudgeTest, ...]
-    """How each judge answered the planted controls."""
+    tests: Mapping[str, ControlTest]
+    """Judge -> how it answered the planted controls."""
     rubric: Rubric
     cost: Cost = NOTHING
     notices: tuple[str, ...] = ()
-
-    @property
-    def fault(self) -> str:
-        """Why the labels do not count; empty if they do."""
-        return next((f"{test.judge}: {test.fault}" for test in self.tests if test.fault), "")
 
 
 @dataclass(frozen=True)
@@ -148,37 +140,35 @@ class JudgePlan:
         return {judge.name: judge.preview(items) for judge in self.panel.judges}
 
     def ask(self, announce: Callable[[str], None] = lambda step: None) -> JudgedPools:
-        """Ask every judge: first the controls, then the pools of all datasets with further controls among them.
+        """Ask every judge: first the controls, then the pools of all datasets.
 
-        Raises UserError if there are too few controls, or if a judge fails the first ones.
+        Raises UserError if there are too few controls, or if a judge fails them.
         """
         self.panel.check("label more passages, or use a judge that is not tested (r2med judge --untested)")
         names = ", ".join(each.dataset.name for each in self.pools)
         tested: dict[str, ControlTest] = {}
         for judge in self.panel.judges:
-            judge.warn(self.panel.items(self._pool))
             announce(f"controls · {judge.name}")
             tested[judge.name] = self.panel.test(judge, names)
-        rated: list[Rated] = []
+        rated: dict[str, Rated] = {}
         for judge in self.panel.judges:
             announce(f"{names} · {judge.name}")
-            rated.append(self.panel.rate(judge, tested[judge.name], self._pool))
-        labels = [
-            label for judge, said in zip(self.panel.judges, rated, strict=True) for label in self._labels(judge, said)
-        ]
+            rated[judge.name] = self.panel.rate(judge, self._pool)
+        said = [(judge, tested[judge.name], rated[judge.name]) for judge in self.panel.judges]
+        labels = [label for each in said for label in self._labels(*each)]
         if not labels:
             raise UserError("no judge gave a usable answer, so there is no overlay: try another LLM")
         return JudgedPools(
             Overlay("judged", tuple(labels)),
             self.pools,
-            tuple(report for said in rated for report in self._reports(said)),
-            tuple(said.test for said in rated),
+            tuple(report for judge, _, answers in said for report in self._reports(judge, answers)),
+            tested,
             self.rubric,
             sum((judge.cost for judge in self.panel.judges), NOTHING),
-            tuple(notice for said in rated for notice in self._notices(said)),
+            tuple(notice for each in said for notice in self._notices(*each)),
         )
 
-    def _labels(self, judge: LLMRater, said: Rated) -> list[OverlayLabel]:
+    def _labels(self, judge: LLMRater, test: ControlTest, said: Rated) -> list[OverlayLabel]:
         highest = {each.dataset.name: highest_grade(each.dataset.qrels) for each in self.pools}
         labels = []
         for number, rating in sorted(said.ratings.items()):
@@ -189,12 +179,11 @@ class JudgePlan:
                     dataset=item.source,
                     query=query,
                     document=document,
-                    aspect=self.rubric.aspect,
                     grade=self.rubric.grade(rating.word, highest[item.source]),
                     said=rating.word,
                     judge=judge.name,
                     prompt=judge.prompt,
-                    trust=said.test.trust,
+                    trust=test.trust,
                     at=rating.at,
                     why=rating.why,
                     repeat=self.repeat,
@@ -202,19 +191,18 @@ class JudgePlan:
             )
         return labels
 
-    def _reports(self, said: Rated) -> list[JudgeReport]:
+    def _reports(self, judge: LLMRater, said: Rated) -> list[JudgeReport]:
         reports = []
         for each in self.pools:
             here = {number for number, item in enumerate(self._pool) if item.source == each.dataset.name}
             given = [rating for number, rating in said.ratings.items() if number in here]
             yes = sum(self.rubric.says_yes(rating.answers) for rating in given)
             failures = Counter(kind for number, kind in said.failures.items() if number in here)
-            reports.append(JudgeReport(said.test.judge, each.dataset.name, len(given), yes, dict(failures)))
+            reports.append(JudgeReport(judge.name, each.dataset.name, len(given), yes, dict(failures)))
         return reports
 
-    def _notices(self, said: Rated) -> list[str]:
+    def _notices(self, judge: LLMRater, test: ControlTest, said: Rated) -> list[str]:
         """Return what a reader of the labels should know about a judge, one sentence each."""
-        judge = next(each for each in self.panel.judges if each.name == said.test.judge)
         notices = list(judge.ask.tally.notices(judge.name))
         cards = {llm: LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in self.systems_llms}
         kin = [self.systems_llms[llm] for llm, card in cards.items() if judge.shared_families(card)]
@@ -223,10 +211,10 @@ class JudgePlan:
                 f"{judge.name} is of the same family of LLMs as a part of {', '.join(dict.fromkeys(kin))}. Judges tend "
                 "to favour the texts of their own family."
             )
-        notices += [f"{judge.name}: {warning}." for warning in said.test.both.warnings]
-        if said.test.untested:
+        notices += [f"{judge.name}: {warning}." for warning in test.warnings]
+        if not test.is_enough:
             notices.append(f"{judge.name} was not tested, because the labels give too few controls.")
-        if self.rubric.aspect == "relevance" and (share := _labelled_share(self.pools)) is not None:
+        if (share := _labelled_share(self.pools)) is not None:
             yes = sum(self.rubric.says_yes(rating.answers) for rating in said.ratings.values())
             mine = yes / max(1, len(said.ratings))
             if mine > FAR_ABOVE * share + 0.1:
@@ -267,13 +255,13 @@ def plan_judging(
     card = find_rubric(rubric)
     if wrong := [each.field for each in card.texts if each.field not in FIELDS]:
         raise UserError(f"the rubric {card.name} needs the text {wrong[0]!r}; a pool has {', '.join(FIELDS)}")
-    pools = tuple(pool(collection, dataset, depth, card.aspect) for dataset in datasets)
+    pools = tuple(pool(collection, dataset, depth) for dataset in datasets)
     if not any(map(len, pools)):
         raise UserError(f"every document in the first {depth} ranks has a label already: nothing is left to judge")
     judges = [LLMRater.open(name, card, runtime, prompt) for name in llms]
     kinds = [passage_controls(LabelledDataset(each, _ranked(collection, each)), card) for each in datasets]
     found = {kind: in_turn([each[kind] for each in kinds]) for kind in card.controls}
-    planted = plant(found, sum(map(len, pools)), " ".join(each.name for each in datasets))
+    planted = plant(found, " ".join(each.name for each in datasets))
     panel = Panel(judges, planted, untested, {each.name: each.label for each in datasets})
     return JudgePlan(pools, panel, card, _llms_of_systems(collection), runtime.setup.repeat)
 
@@ -286,16 +274,14 @@ def all_repeats(judged: Sequence[JudgedPools]) -> JudgedPools:
     reports: dict[tuple[str, str], list[JudgeReport]] = {}
     for each in (report for part in judged for report in part.reports):
         reports.setdefault((each.judge, each.dataset), []).append(each)
-    tests = [
-        replace(test, judge=f"{test.judge}, repeat {number}")
-        for number, part in enumerate(judged)
-        for test in part.tests
-    ]
+    tests = {
+        f"{judge}, repeat {number}": test for number, part in enumerate(judged) for judge, test in part.tests.items()
+    }
     return replace(
         first,
         overlay=Overlay(first.overlay.name, tuple(label for part in judged for label in part.overlay.labels)),
         reports=tuple(map(_summed, reports.values())),
-        tests=tuple(tests),
+        tests=tests,
         cost=sum((part.cost for part in judged), NOTHING),
         notices=tuple(dict.fromkeys(notice for part in judged for notice in part.notices)),
     )

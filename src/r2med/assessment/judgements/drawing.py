@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import get_args
 
 import numpy as np
 
 from r2med.assessment.rubrics.rubric import highest_grade
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Aspect, Drawn, Overlay, add_labels, random_order
+from r2med.data.overlays import Drawn, Overlay, add_labels, random_order
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.measure import HEADLINE_MEASURE, score_run
 from r2med.evaluation.measure.scores import Floats
@@ -39,7 +38,6 @@ class DrawnPair:
     dataset: str
     query: str
     document: str
-    aspect: Aspect
     drawn: Drawn
     highest: int
     """The highest grade of the dataset, on whose scale the label will be."""
@@ -56,44 +54,40 @@ def drawn_pairs(
 
     The order of random queries depends only on their ids. So all reviewers have the same order, a larger sample
     contains the smaller ones, and the first queries of an unfinished review are a random sample too. Only labels of
-    judges are drawn, and labels of relevance alone can be influential.
+    judges are drawn.
     """
     highest = {name: highest_grade(dataset.qrels) for name, dataset in datasets.items()}
     found = _random_part(overlay, highest, sample)
-    known = {(each.dataset, each.query, each.document) for each in found if each.aspect == "relevance"}
+    known = {(each.dataset, each.query, each.document) for each in found}
     ranked = influence(overlay, collection, datasets) if influential else {}
     others = [pair for pair in sorted(ranked, key=lambda pair: (-ranked[pair], pair)) if pair not in known]
     chosen = [pair for pair in others[:influential] if ranked[pair] > 0]
-    return [*found, *(DrawnPair(*pair, "relevance", "influence", highest[pair[0]]) for pair in chosen)]
+    return [*found, *(DrawnPair(*pair, "influence", highest[pair[0]]) for pair in chosen)]
 
 
 def _random_part(overlay: Overlay, highest: Mapping[str, int], sample: int) -> list[DrawnPair]:
     """Return the pools of random queries: the first query of every dataset, then the second of every one, and so on."""
     found: list[tuple[int, list[DrawnPair]]] = []
     for dataset, grade in highest.items():
-        for aspect in _ASPECTS:
-            pools = judged_pools(overlay, dataset, aspect)
-            for number, query in enumerate(random_queries(overlay, dataset, aspect)[:sample]):
-                ordered = sorted(pools[query], key=partial(_place, dataset, query))
-                found.append((number, [DrawnPair(dataset, query, each, aspect, "random", grade) for each in ordered]))
+        pools = judged_pools(overlay, dataset)
+        for number, query in enumerate(random_queries(overlay, dataset)[:sample]):
+            ordered = sorted(pools[query], key=partial(_place, dataset, query))
+            found.append((number, [DrawnPair(dataset, query, each, "random", grade) for each in ordered]))
     return [pair for _, pool in sorted(found, key=lambda each: each[0]) for pair in pool]
 
 
-_ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
-
-
-def judged_pools(overlay: Overlay, dataset: str, aspect: Aspect = "relevance") -> dict[str, set[str]]:
+def judged_pools(overlay: Overlay, dataset: str) -> dict[str, set[str]]:
     """Return the documents that judges labelled: query -> documents."""
     pools: dict[str, set[str]] = {}
-    for label in overlay.of(dataset, aspect):
+    for label in overlay.of(dataset):
         if label.judge:
             pools.setdefault(label.query, set()).add(label.document)
     return pools
 
 
-def random_queries(overlay: Overlay, dataset: str, aspect: Aspect = "relevance") -> list[str]:
+def random_queries(overlay: Overlay, dataset: str) -> list[str]:
     """Return the queries with labels of judges, in a random order that is always the same."""
-    return random_order(dataset, judged_pools(overlay, dataset, aspect))
+    return random_order(dataset, judged_pools(overlay, dataset))
 
 
 def _place(*words: str) -> str:
@@ -105,7 +99,7 @@ def influence(overlay: Overlay, collection: RecordCollection, datasets: Mapping[
 
     It is the sum, over all pairs of systems, of the change in the probability that the first is better than the second
     if a relevant document becomes irrelevant, or an irrelevant one gets the highest grade of the dataset. It is empty
-    with fewer than two systems, or without labels of relevance.
+    with fewer than two systems, or without labels of judges.
     """
     labelled = {name: each for name, each in datasets.items() if judged_pools(overlay, name)}
     if not labelled:

@@ -8,38 +8,28 @@ from dataclasses import asdict
 from typing import Any
 
 from r2med.assessment.judgements.committee import JudgedPools
-from r2med.assessment.judgements.self_contradictions import self_contradictions
 from r2med.assessment.panels.control_table import control_table
-from r2med.assessment.panels.planted_controls import ControlTest
 from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
-from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Page, Section, Table
 
-CONTRADICTION_NOTE = (
-    "Each line is about the passages to which the judge once gave this answer. The shares are over all its other "
-    "answers about the same passage, in other repeats."
-)
 
-
-def judge_page(judged: JudgedPools, file: str = "") -> Page:
+def judge_page(judged: JudgedPools, file: str) -> Page:
     """Return the page about a committee."""
-    names = {"relevance": "Relevant", "mimic": "Argue for another answer"}
     labels: list[list[Any]] = [
         [each.dataset, each.judge, each.labels, each.positive, sum(each.failures.values())] for each in judged.reports
     ]
-    heads = ("dataset", "judge", "labels", names[judged.rubric.aspect].lower(), "no usable answer")
+    heads = ("dataset", "judge", "labels", "relevant", "no usable answer")
     sections = [
         Section("Labels", [Table.of(heads, labels, name="judge-labels")], _lead(judged, file), list(judged.notices)),
         Section("Planted controls", list(_control_tables(judged))),
         Section("Agreement", list(_agreement_tables(judged))),
-        Section("Repeats", list(_repeat_tables(judged))),
     ]
     sections = [section for section in sections if section.parts]
     return Page("Labels of LLM judges", sections, kind="judge")
 
 
 def _control_tables(judged: JudgedPools) -> Iterator[Table]:
-    if any(test.both.counts for test in judged.tests):
+    if any(test.counts for test in judged.tests.values()):
         yield control_table(judged.tests, name="judge-controls")
 
 
@@ -49,20 +39,8 @@ def _agreement_tables(judged: JudgedPools) -> Iterator[Table]:
         yield agreement_table(("judges",), rows, "Judges", name="judge-agreement")
 
 
-def _repeat_tables(judged: JudgedPools) -> Iterator[Table]:
-    if found := self_contradictions(judged.overlay.labels, judged.rubric.by_word):
-        columns = (
-            *(Column("judge"), Column("said"), Column("times", "integer")),
-            *(Column("says something else", "share", 0), Column("yes becomes no, or no yes", "share", 0)),
-        )
-        rows = [(each.judge, each.said, each.times, each.other_word, each.other_side) for each in found]
-        yield Table(columns, rows, "How often a judge contradicts itself", CONTRADICTION_NOTE, "judge-repeats")
-
-
 def _lead(judged: JudgedPools, file: str) -> str:
     pairs = len({(label.dataset, label.query, label.document) for label in judged.overlay.labels})
-    if not file:
-        return f"{pairs:,} passages that systems return were labelled, and no overlay was written. {judged.fault}"
     return f"{pairs:,} passages that systems return have new labels. They are in {file}; the dataset is unchanged."
 
 
@@ -74,26 +52,18 @@ def _between(judged: JudgedPools) -> list[tuple[str, RaterAgreement]]:
     return [(" and ".join(each.raters) if len(each.raters) == 2 else "all judges", each) for each in found]
 
 
-def judge_json(judged: JudgedPools, file: str = "") -> dict[str, Any]:
+def judge_json(judged: JudgedPools, file: str) -> dict[str, Any]:
     """Return what the page shows as JSON values."""
     return {
-        "aspect": judged.rubric.aspect,
         "rubric": judged.rubric.name,
         "overlay": file,
         "labels": len(judged.overlay.labels),
         "judges": [asdict(each) for each in judged.reports],
         "controls": [
-            {
-                "judge": test.judge,
-                "trust": test.trust,
-                "fault": test.fault,
-                "first": _counts(test.first),
-                "mixed": _counts(test.mixed),
-            }
-            for test in judged.tests
+            {"judge": judge, "trust": test.trust, "controls": [asdict(each) for each in test.counts]}
+            for judge, test in judged.tests.items()
         ],
         "notices": list(judged.notices),
-        "contradictions": [asdict(each) for each in self_contradictions(judged.overlay.labels, judged.rubric.by_word)],
         "agreement_of_judges": [_agreement_json(*each) for each in _between(judged)],
         "cost": {"calls": judged.cost.calls, "tokens": judged.cost.llm_tokens, "dollars": judged.cost.dollars},
     }
@@ -107,7 +77,3 @@ def _agreement_json(who: str, found: RaterAgreement) -> dict[str, Any]:
         if each is not None
     }
     return {"judge": who, "passages": found.items, **values}
-
-
-def _counts(test: ControlTest) -> list[dict[str, Any]]:
-    return [asdict(each) for each in test.counts]

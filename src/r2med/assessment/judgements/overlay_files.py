@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from r2med.assessment.panels.ratings import RaterAgreement, Ratings, agreement_table
-from r2med.data.overlays import SUFFIX, Aspect, Overlay
+from r2med.data.overlays import SUFFIX, Overlay
 from r2med.evaluation.measure.coefficients import Agreement
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.page import Page, Table, table_page
@@ -30,7 +30,6 @@ def overlay_rows(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
             yield {
                 "file": str(path),
                 "dataset": dataset,
-                "aspects": ", ".join(dict.fromkeys(label.aspect for label in labels)),
                 "labels": len(labels),
                 "queries": len({label.query for label in labels}),
                 "judges": ", ".join(dict.fromkeys(label.judge for label in labels if label.judge)) or None,
@@ -44,19 +43,18 @@ def overlays_page(rows: Sequence[dict[str, Any]]) -> Page:
     return table_page("Overlays", Table.of(tuple(rows[0]), [list(row.values()) for row in rows], name="overlays"))
 
 
-def compared_overlays(first: Overlay, second: Overlay) -> Iterator[tuple[str, Aspect, Ratings]]:
-    """Yield for each dataset and aspect what two overlays say (yes or no) about the pairs that both label."""
+def compared_overlays(first: Overlay, second: Overlay) -> Iterator[tuple[str, Ratings]]:
+    """Yield for each dataset what two overlays say (yes or no) about the pairs that both label."""
     for dataset in (name for name in first.datasets if name in second.datasets):
-        for aspect in get_args(Aspect):
-            given = (
-                ((query, document), overlay.name, "yes" if grade > 0 else "no")
-                for overlay in (first, second)
-                for query, documents in overlay.grades(dataset, aspect).items()
-                for document, grade in documents.items()
-            )
-            both = {pair: said for pair, said in Ratings.of(("no", "yes"), given).said.items() if len(said) == 2}
-            if both:
-                yield dataset, aspect, Ratings(("no", "yes"), both)
+        given = (
+            ((query, document), overlay.name, "yes" if grade > 0 else "no")
+            for overlay in (first, second)
+            for query, documents in overlay.grades(dataset).items()
+            for document, grade in documents.items()
+        )
+        both = {pair: said for pair, said in Ratings.of(("no", "yes"), given).said.items() if len(said) == 2}
+        if both:
+            yield dataset, Ratings(("no", "yes"), both)
 
 
 def comparison_page(paths: Sequence[Path]) -> tuple[Page, list[dict[str, Any]]]:
@@ -68,12 +66,11 @@ def comparison_page(paths: Sequence[Path]) -> tuple[Page, list[dict[str, Any]]]:
         second = Overlay(f"{second.name} (2)", second.labels)
     names = first.name, second.name
     found: list[tuple[tuple[str | int, ...], RaterAgreement]] = [
-        ((dataset, aspect, *_yes(both, names)), both.agreement(*names))
-        for dataset, aspect, both in compared_overlays(first, second)
+        ((dataset, *_yes(both, names)), both.agreement(*names)) for dataset, both in compared_overlays(first, second)
     ]
     if not found:
         raise UserError(f"{paths[0]} and {paths[1]} label no pair in common, so they cannot be compared")
-    heads = ("dataset", "aspect", *(f"yes in {name}" for name in names))
+    heads = ("dataset", *(f"yes in {name}" for name in names))
     plain = [
         dict[str, Any](zip(heads, lead, strict=True))
         | {"pairs of both": each.items, "agree": each.observed.value, "Cohen's κ": _value(each.kappa)}

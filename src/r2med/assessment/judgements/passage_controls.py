@@ -97,7 +97,7 @@ def passage_controls(labelled: LabelledDataset, rubric: Rubric) -> dict[str, lis
     found = {}
     for kind, yes in rubric.controls.items():
         chance = random.Random(f"{labelled.dataset.name} {rubric.name} {kind}")
-        queries = [query for query in labelled.queries if query.answer or rubric.aspect != "mimic"]
+        queries = list(labelled.queries)
         chance.shuffle(queries)
         made = [
             [_control(labelled, rubric, kind, yes, query, *each) for each in _MAKERS[kind](labelled, query, chance)]
@@ -147,15 +147,6 @@ def _unrelated(labelled: LabelledDataset, query: Query, chance: random.Random) -
     return ((document, text, query.answer) for document, text in _strangers(labelled, query, chance))
 
 
-def _swapped(labelled: LabelledDataset, query: Query, chance: random.Random) -> _Made:
-    """Yield relevant passages with the answer of another query, for which they do not argue."""
-    others = [each for each in labelled.queries if query.answer and each.answer and not _same_answer(query, each)]
-    for document, text in labelled.best(query).items():
-        fitting = [each for each in others if not names_answer(text, each.answer)]
-        if fitting:
-            yield document, text, chance.choice(fitting).answer
-
-
 def _without_answer(labelled: LabelledDataset, query: Query, chance: random.Random) -> _Made:
     for document, text in labelled.best(query).items() if query.answer else ():
         whole = sentences(text)
@@ -170,7 +161,6 @@ _MAKERS: Mapping[str, Callable[[LabelledDataset, Query, random.Random], _Made]] 
     "relevant to a near query": _of_near_query,
     "unrelated": _unrelated,
     "unrelated, with orders to the judge": _with_orders,
-    "relevant, with another answer shown": _swapped,
     "relevant, without its answer": _without_answer,
 }
 """Kind of control -> how it is made."""

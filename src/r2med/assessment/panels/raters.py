@@ -93,10 +93,6 @@ class LLMRater:
         """Return what rating would cost. Nothing is asked."""
         return self.ask.preview([self._asked(item) for item in items])
 
-    def warn(self, items: Sequence[Item]) -> None:
-        """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
-        self.ask.warn(self._asked(item) for item in items)
-
     def rate(
         self, items: Sequence[Item], planted: Mapping[str, str] | None = None
     ) -> tuple[list[Rating | None], dict[int, str]]:

@@ -14,6 +14,10 @@ from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.terminal_text import quoted
+
+RELEVANCE = "relevance"
+"""The rubric by which people review labels."""
 
 
 def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> list[tuple[DrawnPair, Item]]:
@@ -31,17 +35,14 @@ def label_items(drawn: Sequence[DrawnPair], datasets: Mapping[str, Dataset]) -> 
         for text in corpus.texts(rows):
             texts = {"query": query.text, "answer": query.answer, "text": text}
             id_ = query.id, pair.document
-            items.append((pair, Item(id_, texts, pair.aspect, pair.drawn, pair.dataset, origin=origin)))
+            items.append((pair, Item(id_, texts, RELEVANCE, pair.drawn, pair.dataset, origin=origin)))
     return items
 
 
-def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, Item]]) -> dict[str, list[Item]]:
-    """Return the items of each aspect, and store in the file of reviews what was drawn and why."""
+def draw(book: ReviewBook, items: Sequence[tuple[DrawnPair, Item]]) -> list[Item]:
+    """Return the items, and store in the file of reviews what was drawn and why."""
     book.note_drawn({item.token: asdict(pair) for pair, item in items})
-    found: dict[str, list[Item]] = {}
-    for pair, item in items:
-        found.setdefault(pair.aspect, []).append(item)
-    return found
+    return [item for _, item in items]
 
 
 def people_overlay(file: Path, name: str) -> Overlay:
@@ -52,7 +53,7 @@ def people_overlay(file: Path, name: str) -> Overlay:
     """
     path = reviews_file(file)
     if not path.is_file():
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {quoted(file)}")
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
         drawn = {item: DrawnPair(**fields) for item, fields in book.drawn().items()}
@@ -65,7 +66,7 @@ def people_overlay(file: Path, name: str) -> Overlay:
         if review.item in drawn
     ]
     if not labels:
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {quoted(file)}")
     return Overlay(name, tuple(labels))
 
 
@@ -84,8 +85,7 @@ def _label(review: Review, pair: DrawnPair, reviewer: str) -> OverlayLabel:
         dataset=pair.dataset,
         query=pair.query,
         document=pair.document,
-        aspect=pair.aspect,
-        grade=RUBRICS[pair.aspect].grade(said, pair.highest),
+        grade=RUBRICS[RELEVANCE].grade(said, pair.highest),
         said=said,
         reviewer=reviewer,
         drawn=pair.drawn,

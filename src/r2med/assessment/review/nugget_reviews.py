@@ -13,6 +13,7 @@ from r2med.assessment.rubrics.rubric import RUBRICS
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nugget, Nuggets, read_nuggets
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.terminal_text import quoted
 
 NUGGET, IMPORTANCE = "nugget", "importance"
 """The rubric of nuggets, and its point."""
@@ -37,7 +38,7 @@ def reviewed_nuggets(file: Path, dataset: Dataset) -> tuple[Nuggets, int]:
     """
     path = reviews_file(file)
     if not path.is_file():
-        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {file}")
+        raise UserError(f"people have reviewed nothing of {file} yet: r2med review serve {quoted(file)}")
     by_item: dict[str, list[Review]] = {}
     with ReviewBook(path) as book:
         for stored in book.kept().values():
@@ -45,7 +46,7 @@ def reviewed_nuggets(file: Path, dataset: Dataset) -> tuple[Nuggets, int]:
     said = [(nugget, by_item.get(item.token, [])) for nugget, item in nugget_items(read_nuggets(file), dataset)]
     words = [decided_reply(reviews, IMPORTANCE)[0] for _, reviews in said]
     if not any(words):
-        raise UserError(f"people have decided nothing about {file} yet: r2med review serve {file}")
+        raise UserError(f"people have decided nothing about {file} yet: r2med review serve {quoted(file)}")
     kept = [_reviewed(*each, word) for each, word in zip(said, words, strict=True) if word != "drop"]
     return Nuggets.of(kept), len(words) - len(kept)
 

@@ -2,15 +2,11 @@
 
 Once a person has seen the verdicts of others on an item, their own verdict on it is frozen. Agreement is computed from
 it, and any later verdict of this person is an adjudication.
-
-If each item needs a certain number of reviews, an item that is shown is assigned to the person for an hour. Then others
-do not get it in vain.
 """
 
 from __future__ import annotations
 
 import json
-import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,9 +27,6 @@ class StoredReview:
     review: Review
     revision: str
 
-
-_ASSIGNED_NS = 3600 * 10**9
-"""Nanoseconds for which an item stays assigned to a person who has not reviewed it. Some people never come back."""
 
 Slot = tuple[str, str, bool]
 """Key of one review that counts: the item, the annotator, and True for an adjudication."""
@@ -64,8 +57,6 @@ class ReviewBook:
         self._last = 0
         self._kept: dict[Slot, StoredReview] = {}
         self._seen: set[tuple[str, str]] = set()
-        self._assigned: dict[tuple[str, str], int] = {}
-        self._numbers: dict[str, str] = {}
         self._drawn: dict[str, dict[str, Any]] = {}
 
     def __enter__(self) -> ReviewBook:
@@ -101,72 +92,13 @@ class ReviewBook:
                 self._rows.put({self._next_key(): row for row in rows})
             self._seen.update((item, annotator) for item in new)
 
-    def assign(self, waiting: Sequence[str], annotator: str, wanted: int) -> str | None:
-        """Assign one of these items to a person and return it: the first that fewer than `wanted` people have.
-
-        A person has an item who gave a verdict on it, or got it within the last hour. The assignment is on disk on
-        return, and two people who ask at the same time do not get the same last place of an item.
-        """
-        found: str | None = None
-        since = 0
-
-        def make() -> dict[bytes, bytes]:
-            nonlocal found, since
-            self._refresh()
-            now = time.time_ns()
-            held = {pair for pair, start in self._assigned.items() if now - start < _ASSIGNED_NS}
-            found = next((item for item in waiting if (item, annotator) in held), None)
-            if found is not None:
-                since = self._assigned[found, annotator]
-                return {}
-            people = self._people(held)
-            found = next((item for item in waiting if len(people.get(item, set()) - {annotator}) < wanted), None)
-            if found is None:
-                return {}
-            key = self._next_key()
-            since = self._last
-            return {key: json.dumps({"item": found, "assigned_to": annotator}).encode("ascii")}
-
-        with self._lock:
-            self._rows.put_from(make)
-            if found is not None:
-                self._assigned[found, annotator] = since
-        return found
-
-    def _people(self, held: Iterable[tuple[str, str]] = ()) -> dict[str, set[str]]:
-        """Return the people who gave an independent verdict on each item, or hold it."""
+    def reviewers(self) -> dict[str, set[str]]:
+        """Return the people who gave an independent verdict on each item."""
         people: dict[str, set[str]] = {}
-        own = ((item, annotator) for item, annotator, adjudicated in self._kept if not adjudicated)
-        for item, annotator in (*own, *held):
-            people.setdefault(item, set()).add(annotator)
+        for item, annotator, adjudicated in self.kept():
+            if not adjudicated:
+                people.setdefault(item, set()).add(annotator)
         return people
-
-    def finished(self, items: Iterable[str], wanted: int) -> int:
-        """Return how many of these items have the wanted number of independent verdicts."""
-        with self._lock:
-            self._refresh()
-            people = self._people()
-        return sum(len(people.get(item, ())) >= wanted for item in items)
-
-    def number(self, annotator: str) -> str:
-        """Return the random number of a person, which the file of annotators uses instead of the name."""
-
-        new = secrets.token_hex(8)
-
-        def make() -> dict[bytes, bytes]:
-            self._refresh()
-            row = json.dumps({"annotator": annotator, "number": new}).encode("ascii")
-            return {} if annotator in self._numbers else {self._next_key(): row}
-
-        with self._lock:
-            self._rows.put_from(make)
-            return self._numbers.setdefault(annotator, new)
-
-    def numbers(self) -> dict[str, str]:
-        """Return the random number of each person who has one, by name."""
-        with self._lock:
-            self._refresh()
-            return dict(self._numbers)
 
     def note_drawn(self, drawn: Mapping[str, Mapping[str, Any]]) -> None:
         """Store what was drawn for review, and why: item -> fields of a `DrawnPair`.
@@ -279,20 +211,14 @@ class ReviewBook:
         self._version = version
         self._kept.clear()
         self._seen.clear()
-        self._assigned.clear()
-        self._numbers.clear()
         self._drawn.clear()
         for key, value in sorted(self._rows.items()):
             self._last = max(self._last, int.from_bytes(key, "big"))
             row = json.loads(value)
             if "seen_by" in row:
                 self._seen.add((row["item"], row["seen_by"]))
-            elif "assigned_to" in row:
-                self._assigned[row["item"], row["assigned_to"]] = int.from_bytes(key, "big")
             elif "drawn" in row:
                 self._drawn[row["item"]] = row["drawn"]
-            elif "number" in row:
-                self._numbers.setdefault(row["annotator"], row["number"])
             elif row.get("kind") in self._rubrics:
                 self._place(StoredReview(Review.model_validate(row, context=self._rubrics), key.hex()))
 

@@ -40,7 +40,8 @@ class ReviewDesk:
     @property
     def finished(self) -> int:
         """Number of items that have the wanted number of reviews."""
-        return self._book.finished(self._items, self._wanted)
+        reviewers = self._book.reviewers()
+        return sum(not self._needs_reviews(token, reviewers) for token in self._items)
 
     def names(self) -> list[str]:
         """Return the names of all people who have made a review."""
@@ -54,7 +55,8 @@ class ReviewDesk:
         kept, seen = self._book.kept(), self._book.seen()
         said = [token for token in self._order(name) if (token, name, False) in kept]
         open_items = (each for each in self._order(name) if _is_waiting(kept, each, name, seen))
-        waiting = self._book.assign(list(open_items), name, self._wanted) if self._wanted else next(open_items, None)
+        reviewers = self._book.reviewers()
+        waiting = next((each for each in open_items if self._needs_reviews(each, reviewers)), None)
         path = [*said, *([waiting] if waiting else [])]
         place, token = _moved(path, at, len(said), step)
         shown = None
@@ -63,6 +65,10 @@ class ReviewDesk:
             shown["frozen"] = (token, name) in seen
         finished = {"finished": self.finished} if self._wanted else {}
         return {"item": shown, "reviewed": len(said), "back": place > 0, "on": place + 1 < len(path), **finished}
+
+    def _needs_reviews(self, token: str, reviewers: Mapping[str, set[str]]) -> bool:
+        """Return True if an item has fewer reviews than wanted, or if everybody sees every item."""
+        return not self._wanted or len(reviewers.get(token, set())) < self._wanted
 
     def dispute(self, name: str, at: str = "", step: int = 0) -> View:
         """Return an item that people disagree about, with their verdicts but not their names.
@@ -152,7 +158,9 @@ class ReviewDesk:
             "token": token,
             "beside": _texts(item, rubric.beside),
             "main": _texts(item, rubric.main),
-            "sentences": [{"source": source, "translation": text} for source, text in item.sentences],
+            "sentences": [
+                {"source": source, "translation": text, "marks": marks} for source, text, marks in item.sentences
+            ],
             "origin": dict(item.origin) or None,
             "verdict": said.verdict if said else None,
             "answers": dict(said.answers) if said else {},

@@ -50,7 +50,7 @@ class Review(BaseModel):
     item: str = ""
     """Digest of the shown texts. A review does not count for any other text."""
     kind: str = PASSAGE
-    """The rubric: passage, question, answer, reasoning, translation or page; relevance or mimic; nugget; or an own."""
+    """The rubric: passage, question, answer, reasoning, translation or page; relevance; nugget; or an own."""
     answers: dict[str, str] = {}
     """The answer to each point of the rubric, such as answerable. If there is a verdict only, it follows from that."""
     correction: str = Field("", max_length=MAX_CORRECTION)

@@ -26,13 +26,13 @@ class Item:
     """A group from which samples are drawn, such as the label by judges. Raters do not see it."""
     source: str = ""
     """Where the item comes from, such as a dataset. Raters do not see it."""
-    sentences: tuple[tuple[str, str], ...] = ()
-    """Sentences beside their translations, which people see instead of whole texts."""
+    sentences: tuple[tuple[str, str, str], ...] = ()
+    """Sentences, their translations and what to look at, which people see instead of whole texts."""
     origin: Mapping[str, str] = field(default_factory=dict)
     """Where people can read more: title, url and source."""
 
     @cached_property
     def token(self) -> str:
         """Identifier of the item that changes with its texts and reveals nothing."""
-        texts = self.sentences or tuple(sorted(self.texts.items()))
+        texts: tuple[tuple[str, ...], ...] = self.sentences or tuple(sorted(self.texts.items()))
         return digest([self.rubric, self.source, *self.id, *(text for pair in texts for text in pair)])[:24]

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from r2med.assessment.rubrics.item import Item, ItemId
-from r2med.data.overlays import Aspect
 from r2med.foundation.core.cards import Catalogue, read_cards
 from r2med.foundation.core.errors import UserError, checked_name
 from r2med.foundation.store.files import refuse_device
@@ -121,8 +120,6 @@ class Rubric(_RubricPart):
     """What else a rater heeds. Both LLMs and people read it."""
     prompt: str = ""
     """What an LLM is asked, with a field for each text in braces, and {words} and {rules}. Empty: only people rate."""
-    aspect: Aspect = "relevance"
-    """What a label of `r2med judge` is about."""
     controls: Mapping[str, bool] = {}
     """Kind of planted control -> True if the right answer is yes."""
 
@@ -216,7 +213,7 @@ class Rubric(_RubricPart):
         With grades 0 and 1, or with words that are no grades, yes is 1. With three grades, 2 and 3 become 1 and 2. With
         more grades, those of the rubric are used as they are.
         """
-        if self.aspect == "mimic" or highest <= 1 or not self._has_grades:
+        if highest <= 1 or not self._has_grades:
             return int(self.by_word[word].yes)
         return max(0, int(word) - 1) if highest == _THREE_GRADES else int(word)
 

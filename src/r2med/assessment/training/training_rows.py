@@ -29,7 +29,7 @@ RELATED_COPIES: tuple[CopyKind, ...] = ("equal", "near", "contained", "half")
 
 Role = Literal["positive", "negative"]
 LeftOut = Literal[
-    "doubtful", "judge failed its controls", "copy of a relevant document", "page of a relevant document",
+    "doubtful", "copy of a relevant document", "page of a relevant document",
     "relevant to a query of its group", "names the answer", "relevant to a held-out query",
     "repeats a text of a held-out query", "not in the corpus",
 ]  # fmt: skip
@@ -175,10 +175,7 @@ def _decided(
     relevant: neither the dataset nor a person nor a judge.
     """
     people = [label for label in labels if label.reviewer]
-    judges = [label for label in labels if not label.reviewer and label.trust != "failed its controls"]
-    if not people and not judges:
-        left_out["judge failed its controls"] += own is None
-        return own
+    judges = [label for label in labels if not label.reviewer]
     deciding = people or judges
     role: Role = "positive" if all(label.grade > 0 for label in deciding) else "negative"
     called_relevant = any(label.grade > 0 for label in (*people, *judges)) or (own is not None and own.grade > 0)

@@ -20,7 +20,7 @@ from r2med.assessment.training.training_rows import TrainingPair, TrainingRows, 
 from r2med.data.dataset import Dataset
 from r2med.data.fold_file import FOLDS_NAME, Folds, fold_folder
 from r2med.data.known_test_sets import all_test_sets, known_test_set
-from r2med.data.loading import load
+from r2med.data.loading import load_dataset
 from r2med.data.overlays import Overlay, add_labels
 from r2med.data.training_sheet import SHEET_NAME, SheetOverlay, TrainingFile, TrainingOverlap, TrainingSheet
 from r2med.foundation.core.errors import UserError
@@ -260,7 +260,7 @@ class _TestSets:
     def of(cls, dataset: Dataset, store: Store, rows: TrainingRows) -> _TestSets:
         own = known_test_set(dataset.fingerprint, store)
         known = dict(all_test_sets(store))
-        at_hand = [load(name, store) for name, there in known.items() if there and name != own]
+        at_hand = [load_dataset(name, store) for name, there in known.items() if there and name != own]
         found = overlaps(at_hand, _texts(rows))
         pairs = list(zip(at_hand, found, strict=True))
         missing = tuple(name for name, there in known.items() if not there and name != own)

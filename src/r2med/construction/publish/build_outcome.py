@@ -12,25 +12,24 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from r2med.assessment.panels.panel import JudgeTest
-from r2med.assessment.review.annotators import Annotator
-from r2med.assessment.review.prediction_powered import Share, bounded_share
+from r2med.assessment.panels.planted_controls import ControlTest
 from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
 from r2med.assessment.review.reviews import Review, by_candidate, decision, is_unsettled
 from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
+from r2med.construction.judge_quality import FEWEST_REVIEWS
 from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.labels import Label, LabelName, labels, overrating
 from r2med.construction.pipeline import BuildFolder, Done
 from r2med.construction.review_items import QUESTION_TEXTS, read_guideline
 from r2med.construction.step import Streams
+from r2med.evaluation.measure.intervals import wilson
+from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.text.language_guess import guess_language
 from r2med.foundation.text.search_languages import ENGLISH, search_languages
 from r2med.models.llm.llm_cards import LLMS, LLMCard, families
 
-HIGHEST_SUM = 10
-"""The highest sum of a judge's two scores."""
 LANGUAGE_SAMPLE = 200
 """Number of documents that are read to guess their language."""
 
@@ -67,6 +66,18 @@ class TextCorrection:
 
 
 @dataclass(frozen=True)
+class AcceptedShare(Estimate):
+    """A share of reviewed candidates that people accept, with its interval."""
+
+    reviewed: int = 0
+    """Number of candidates that people reviewed."""
+    items: int = 0
+    """Number of candidates with this label."""
+    open: int = 0
+    """Number of reviewed candidates that people did not decide. They are not part of the share."""
+
+
+@dataclass(frozen=True)
 class BuildOutcome:
     """Everything that a dataset and its datasheet contain. Corpus texts and rationales are read only when written."""
 
@@ -88,17 +99,13 @@ class BuildOutcome:
     """Texts of queries that people corrected."""
     open_corrections: int = 0
     """Number of texts that some people corrected and about which there is no decision. They stay as they are."""
-    annotators: Sequence[Annotator] = ()
-    """People who reviewed, without names."""
     guideline: str = ""
     """The text that reviewers were given."""
     sources: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """(queries or documents, source, licence) -> number. Documents are counted while they are written."""
 
     @classmethod
-    def read(
-        cls, build: BuildFolder, reviews: Sequence[Review] = (), annotators: Sequence[Annotator] = ()
-    ) -> BuildOutcome:
+    def read(cls, build: BuildFolder, reviews: Sequence[Review] = ()) -> BuildOutcome:
         """Read the outcome from the output of a build's steps."""
         streams = build.streams()
         planned = build.plan.facts.reviews_per_item
@@ -125,7 +132,6 @@ class BuildOutcome:
             reviews,
             corrected,
             undecided,
-            annotators,
             read_guideline(build.out),
         )
         for question in kept:
@@ -143,7 +149,7 @@ class BuildOutcome:
 
     @cached_property
     def translations(self) -> Sequence[tuple[str, Mapping[str, Any]]]:
-        """Steps that translated something, each with its numbers of items, sentences and faults."""
+        """Steps that translated something, each with its numbers of items, sentences and marks."""
         found = ((done.step, done.facts.get("translation")) for done in self.steps)
         return [(step, facts) for step, facts in found if isinstance(facts, Mapping) and facts["items"]]
 
@@ -195,18 +201,18 @@ class BuildOutcome:
         return [asked for asked in self.asked if asked.step in judging]
 
     @cached_property
-    def judge_tests(self) -> Sequence[JudgeTest]:
+    def judge_tests(self) -> Mapping[str, ControlTest]:
         """How each judge answered its controls. A step that did not test its judges has planted controls only."""
-        tested = judge_tests(done.facts for done in self.steps)
-        known = {test.judge for test in tested}
-        planted = overrating(self.streams.judgements(), self.plan.labels)
-        others = [JudgeTest(judge, mixed=test, untested=True) for judge, test in planted.items() if judge not in known]
-        return [*tested, *others]
+        return {**overrating(self.streams.judgements(), self.plan.labels), **self._tested}
+
+    @cached_property
+    def _tested(self) -> Mapping[str, ControlTest]:
+        return judge_tests(done.facts for done in self.steps)
 
     @property
     def judge_trust(self) -> str:
         """What readers of the labels must know about the judges. Empty if only people judged."""
-        return judge_trust(self.judge_tests) if self.judges else ""
+        return judge_trust(self._tested.get(judge, ControlTest()) for judge in self.judge_tests) if self.judges else ""
 
     @cached_property
     def decisions(self) -> Mapping[tuple[str, str], Verdict]:
@@ -231,15 +237,21 @@ class BuildOutcome:
             if label.judged and (label.question, label.chunk) in self.decisions
         )
 
-    def accepted(self, judged: LabelName) -> Share | None:
-        """Return the share of candidates with this label by the judges that people would accept."""
-        rows = [label for label in self.labels if label.judged == judged]
-        pairs = [(label.question, label.chunk) for label in rows]
-        seen = np.array([number for number, pair in enumerate(pairs) if pair in self._reviewed], dtype=np.intp)
-        said = {"accept": 1.0, "reject": 0.0}
-        accepted = np.array([said.get(self.decisions.get(pairs[number], ""), np.nan) for number in seen])
-        scores = [((label.relevance or 0) + (label.support or 0)) / HIGHEST_SUM for label in rows]
-        return bounded_share(np.array(scores), seen, accepted) if len(seen) else None
+    def accepted(self, judged: LabelName) -> AcceptedShare | None:
+        """Return the share of the reviewed candidates with this label by the judges that people accept.
+
+        It has Wilson's interval from ten decisions on. None if people decided about none of them.
+        """
+        pairs = [(label.question, label.chunk) for label in self.labels if label.judged == judged]
+        said = Counter(self.decisions[pair] for pair in pairs if pair in self.decisions)
+        decided = said["accept"] + said["reject"]
+        if not decided:
+            return None
+        share = said["accept"] / decided
+        low, high = None, None
+        if decided >= FEWEST_REVIEWS:
+            low, high = wilson(np.array(share), np.array(float(decided))).tolist()
+        return AcceptedShare(share, low, high, said.total(), len(pairs), said["unsure"])
 
 
 def _corrected(

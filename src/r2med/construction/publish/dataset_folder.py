@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from r2med.assessment.review.annotators import read_annotators
 from r2med.assessment.review.kinds import PASSAGE
 from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS, published_replies
 from r2med.assessment.review.reviews import Review
@@ -22,13 +21,11 @@ from r2med.construction.publish.build_outcome import BuildOutcome, origin
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.published_facts import (
     CORRECTIONS,
-    DEMOGRAPHICS,
     TRANSLATIONS,
     configs_of,
     hub_card,
     published_facts,
 )
-from r2med.construction.publish.reviewers import demographics
 from r2med.construction.review_items import read_reviews
 from r2med.data.loading import load_new
 from r2med.data.publishing.croissant import croissant
@@ -39,6 +36,7 @@ from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import json_line, replaced, sha256, write_json
 from r2med.foundation.text.search_languages import ENGLISH
+from r2med.foundation.text.terminal_text import quoted
 
 CARD, LABELS, CROISSANT = "card.toml", "labels.jsonl", "croissant.json"
 Row = Mapping[str, Any]
@@ -49,12 +47,12 @@ def write_output(build: BuildFolder, setup: Setup | Runtime) -> Path | None:
 
     Raises UserError if no question has a relevant document.
     """
-    made = BuildOutcome.read(build, read_reviews(build.out), read_annotators(build.out))
+    made = BuildOutcome.read(build, read_reviews(build.out))
     if not made.labels:
         return None
     if not made.questions:
-        people = f"; people rejected {len(made.refused)} (r2med build show {build.out})" if made.refused else ""
-        look = f"r2med build show {build.out} -n 5 shows judgements"
+        people = f"; people rejected {len(made.refused)} (r2med build show {quoted(build.out)})" if made.refused else ""
+        look = f"r2med build show {quoted(build.out)} -n 5 shows judgements"
         raise UserError(f"no question has a relevant document: {look}{people}")
     folder = build.dataset
     with replaced(folder, CARD, "a dataset") as new:
@@ -80,15 +78,6 @@ def lacks_reviews(build: BuildFolder) -> bool:
     with (build.dataset / LABELS).open(encoding="utf-8") as lines:
         published = Counter(_said(row) for row in map(json.loads, lines) if row["verdict"])
     return published != Counter(map(_said, _human_rows(read_reviews(build.out))))
-
-
-def lacks_reviewers(build: BuildFolder) -> bool:
-    """Return True if reviewers have stated another qualification or other years since the dataset was written."""
-    path = build.dataset / CROISSANT
-    if not path.is_file():
-        return False
-    published = json.loads(path.read_text("utf-8")).get(DEMOGRAPHICS, [])
-    return bool(published != demographics(read_annotators(build.out)))
 
 
 def _said(row: Row) -> tuple[str, ...]:
@@ -143,7 +132,7 @@ def _translations(made: BuildOutcome) -> Iterator[Row]:
     for kind, item in items:
         for pair in item.sentences:
             row = {"of": kind, "id": item.id, "language": item.source_language, **pair.model_dump()}
-            yield {**row, "faults": "; ".join(pair.faults)}
+            yield {**row, "marks": "; ".join(pair.marks)}
 
 
 def _candidates(made: BuildOutcome) -> Iterator[Row]:

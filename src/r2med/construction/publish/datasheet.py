@@ -66,7 +66,7 @@ def datasheet(made: BuildOutcome, dataset: Dataset, files: Mapping[str, str], st
         Section("Labels", list(_labels(made))),
         *trust_sections(made),
         *(
-            [Section("Who reviewed", list(reviewers(made.annotators, made.guideline, made.reviews)))]
+            [Section("Who reviewed", list(reviewers(plan.reviewers, made.guideline, made.reviews)))]
             if made.reviews
             else []
         ),
@@ -96,7 +96,7 @@ def _facts(made: BuildOutcome, dataset: Dataset) -> Iterator[tuple[str, str, str
     yield "Judged by", ", ".join(sorted({judge.model for judge in made.judges})) or "people", note
     if made.judge_trust:
         said, _, counts = made.judge_trust.removeprefix("judge ").partition(": ")
-        yield "Judge", said, counts or next((test.fault for test in made.judge_tests if test.fault), "")
+        yield "Judge", said, counts
 
 
 # How it was made.
@@ -158,35 +158,19 @@ def grouping_table(groups: Iterable[Sequence[str]]) -> Table:
 
 
 def _translation(made: BuildOutcome) -> Iterator[Content]:
-    """Yield what was translated, and what the checks of the sentences found."""
+    """Yield what was translated, and how many sentences were marked."""
     rows = []
     for step, facts in made.translations:
-        faults = ", ".join(f"{count:,} {fault}" for fault, count in facts["faults"].items())
-        second = f"{facts['mended']:,} of {facts['again']:,}" if "again" in facts else "none"
+        marks = ", ".join(f"{count:,} {mark}" for mark, count in facts["marks"].items())
         similarity = "not compared" if facts["similarity"] is None else f"{facts['similarity']:.0f}"
-        counts = (facts["items"], facts["faulty"], facts["sentences"], similarity, second, faults or "none")
+        counts = (facts["items"], facts["marked"], facts["sentences"], similarity, marks or "none")
         rows.append((step, f"{facts['from']} into {facts['to']}", *counts))
     yield (
-        "An LLM translated the text sentence by sentence. Where it was translated back, rules compared each sentence "
-        "with that: numbers, units, sides, relatives, before and after, frequencies, negations and drugs, and chrF (0 "
-        "to 100). A sentence with a fault was asked for once more, with the fault named. The checks do not find every "
-        "wrong word. "
-        "translations.jsonl has each sentence beside its source."
+        "An LLM translated the text sentence by sentence, and back. Numbers and negations that changed on the way are "
+        "marked for people. Nothing was left out because of a mark, and a sentence without one is not proved right. "
+        "translations.jsonl has each sentence beside its source and the translation back."
     )
-    for step in (step for step, facts in made.translations if facts["similarity"] is None):
-        yield f"{step} translated nothing back, so numbers, negations and other critical words were not compared."
-    for step in (step for step, facts in made.translations if "drugs=" not in step and facts["similarity"] is not None):
-        yield f"{step} had no table of drugs, so only drugs with a known ending were compared."
-    heads = (
-        "step",
-        "languages",
-        "items",
-        "with faults",
-        "sentences",
-        "mean chrF",
-        "mended by a second request",
-        "faults left",
-    )
+    heads = ("step", "languages", "items", "items with marks", "sentences", "mean chrF (0 to 100)", "marks")
     yield Table.of(heads, rows, "Translations")
 
 

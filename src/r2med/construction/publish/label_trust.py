@@ -8,7 +8,6 @@ from pathlib import Path
 
 from r2med.assessment.panels.control_table import control_table
 from r2med.assessment.panels.ratings import RaterAgreement, agreement_table
-from r2med.assessment.review.annotators import read_annotators
 from r2med.assessment.review.people_agreement import agreement_by_point
 from r2med.assessment.review.reviews import VERDICTS, Review, Rubrics
 from r2med.assessment.rubrics.rubric import RUBRICS
@@ -44,12 +43,14 @@ def agreement_page(source: Path, rubrics: Rubrics = RUBRICS) -> Page:
     if not source.exists():
         raise UserError(f"{source}: there is no such build or table: r2med review show DIR takes the folder of one")
     reviews = read_reviews(source, rubrics)
+    words = ""
     if source.is_dir():
-        sections = trust_sections(BuildOutcome.read(finished_build(source), reviews))
+        made = BuildOutcome.read(finished_build(source), reviews)
+        sections, words = trust_sections(made), made.plan.reviewers
     else:
         sections = [_of_people(reviews)]
     if reviews:
-        people = reviewers(read_annotators(source, rubrics), read_guideline(source), reviews)
+        people = reviewers(words, read_guideline(source), reviews)
         sections.append(Section("Who reviewed", list(people)))
     return Page(f"Reviews of {source}", sections)
 
@@ -93,12 +94,12 @@ def _judges_and_people(made: BuildOutcome) -> Iterator[Content]:
     ]
     if known:
         yield (
-            "People reviewed a sample of what the judges labelled. The share of all candidates that people would "
-            "accept is estimated from this sample and the judges’ scores of all candidates (prediction-powered "
-            "inference). The estimate is valid if the sample was drawn at random among the candidates of a label."
+            "People reviewed a sample of what the judges labelled. The share is that of the candidates that people "
+            "decided about, with Wilson’s interval. It holds for all candidates of a label if the sample was drawn at "
+            "random among them."
         )
         columns = (Column("label"), Column("share", "share", 1), Column("reviewed"), Column("undecided", "integer"))
-        yield Table(columns, known, "What people would accept, by the label that judges gave")
+        yield Table(columns, known, "What people accept, by the label that judges gave")
         if made.unsettled:
             yield f"{counted(made.unsettled, 'reviewed candidate')} without a decision: {OPEN_NOTE}."
         yield _recall(made)
@@ -155,7 +156,7 @@ def _counted(judge: JudgeConfusion) -> Iterator[tuple[str | int, ...]]:
 
 
 def _controls(made: BuildOutcome) -> Iterator[Content]:
-    if not any(test.both.counts for test in made.judge_tests):
+    if not any(test.counts for test in made.judge_tests.values()):
         yield "No controls were planted, so it is not known how often the judges are wrong."
         return
     yield (

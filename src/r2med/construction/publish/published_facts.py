@@ -8,13 +8,10 @@ from r2med.assessment.review.review_outcomes import PUBLISHED_POINTS
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.datasheet import GENERAL_LIMITS
 from r2med.construction.publish.label_trust import trust_sections
-from r2med.construction.publish.reviewers import demographics
 from r2med.data.publishing.croissant import CONFIGS, FLOAT, INTEGER, NOT_STATED, TEXT, Configs, PublishedFacts
 from r2med.data.publishing.hub_card import hub_head
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.page import Page, Table
-
-DEMOGRAPHICS = "rai:annotatorDemographics"
 
 BUILD_CONFIGS: Configs = {
     **CONFIGS,
@@ -52,9 +49,9 @@ TRANSLATED_QUERY = dict.fromkeys(("source_language", "source_text"), TEXT)
 """Further columns of the queries of a translated dataset."""
 TRANSLATIONS: Configs = {
     "translations": (
-        "The translated sentences of queries and pages, each beside its source, with the results of the checks.",
+        "The translated sentences of queries and pages, each beside its source and its translation back, with marks.",
         dict.fromkeys(("of", "id", "language", "field", "source", "target", "back"), TEXT)
-        | {"similarity": FLOAT, "faults": TEXT},
+        | {"similarity": FLOAT, "marks": TEXT},
     )
 }
 """The file of rows that only a translated dataset has."""
@@ -129,7 +126,7 @@ def _responsible(made: BuildOutcome, sheet: Page) -> dict[str, Any]:
         "rai:dataAnnotationPlatform": "r2med build" + (" and r2med review" if people else ""),
         "rai:dataAnnotationAnalysis": analysis,
         "rai:annotationsPerItem": f"{len(made.judges)} LLM judges; {people} people, on a sample",
-        DEMOGRAPHICS: demographics(made.annotators),
+        "rai:annotatorDemographics": plan.reviewers or NOT_STATED,
         "rai:machineAnnotationTools": [f"{judge.model} (prompt {judge.digest})" for judge in made.judges],
     }
 

@@ -1,60 +1,35 @@
-"""The part of a datasheet about the people who reviewed: their qualifications and guideline, and what they said."""
+"""The part of a datasheet about the people who reviewed: who they are, their guideline, and what they said."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 
 import numpy as np
 
-from r2med.assessment.review.annotators import Annotator
 from r2med.assessment.review.review_outcomes import reply_counts
 from r2med.assessment.review.reviews import Review
 from r2med.evaluation.measure.intervals import wilson
 from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Content, Table, Verbatim
+from r2med.foundation.text.plurals import counted
 
-UNSTATED = "not stated"
 MIN_ANSWERS = 10
 """Smallest number of answers for an interval, as for shares of labels."""
 
 
-def reviewers(annotators: Sequence[Annotator], guideline: str, reviews: Iterable[Review]) -> Iterator[Content]:
-    """Yield counts of reviewers by qualification, their years of experience, the guideline, and their answers.
+def reviewers(words: str, guideline: str, reviews: Sequence[Review]) -> Iterator[Content]:
+    """Yield the number of reviewers, what the author says about them, the guideline, and their answers.
 
-    There are no names, and years are not connected with a qualification.
+    There are no names. `words` are the author's.
     """
-    if experience := _experience(annotators):
-        yield f"{experience}."
-    yield Table.of(
-        ("qualification", "people"), _qualifications(annotators), "Reviewers by qualification, in their own words"
-    )
+    yield f"{counted(len({review.annotator for review in reviews}), 'person', 'people')} reviewed."
+    yield words or "The author says nothing about who they are."
     if guideline:
         yield Verbatim("Guideline of the reviewers", guideline)
     else:
         yield "The reviewers had no written guideline of the project."
     yield from _answers(reviews)
-
-
-def demographics(annotators: Sequence[Annotator]) -> list[str]:
-    """Return the counts of reviewers by qualification and their years of experience, as texts for metadata."""
-    counts = [f"{qualification}: {count}" for qualification, count in _qualifications(annotators)]
-    return [*counts, *filter(None, [_experience(annotators)])]
-
-
-def _qualifications(annotators: Sequence[Annotator]) -> list[tuple[str, int]]:
-    return Counter(each.qualification.casefold() or UNSTATED for each in annotators).most_common()
-
-
-def _experience(annotators: Sequence[Annotator]) -> str:
-    """Return the median and the range of years in words; empty if no reviewer stated years."""
-    years = sorted(each.years for each in annotators if each.years is not None)
-    if not years:
-        return ""
-    stated = f"(stated by {len(years)} of {len(annotators)})"
-    return f"Years of experience: median {median(years):g}, from {years[0]} to {years[-1]} {stated}"
 
 
 def _answers(reviews: Iterable[Review]) -> Iterator[Content]:

@@ -13,7 +13,7 @@ from r2med.construction.cited_links import links_hint
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep
 from r2med.construction.step import Streams
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.notices import joined
 from r2med.foundation.runtime.runtime import Runtime
 
@@ -41,6 +41,7 @@ class ReadWeb(SourceStep, kind="build"):
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings and the hash of the source. If it is missing, the error says how to save cited pages."""
+        check_installed(self.name, ["trafilatura"])
         try:
             return super().key(streams, runtime)
         except UserError as error:
@@ -49,10 +50,7 @@ class ReadWeb(SourceStep, kind="build"):
 
     def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield the page of a file."""
-        try:
-            import trafilatura
-        except ImportError:
-            raise MissingExtraError("read-web", "build") from None
+        import trafilatura
 
         html = decoded(file.read())
         if html.count("<") > MAX_TAGS:

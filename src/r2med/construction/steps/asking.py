@@ -17,6 +17,7 @@ from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.reporting import part_of
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import argument
@@ -75,10 +76,6 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         """Return the item as rejected because no answer could be read; None if nothing should be kept."""
         return Rejected.of(item, "no usable answer", kind) if isinstance(item, StreamItem) else None
 
-    def unread(self, item: ItemType) -> StreamItem | None:
-        """Return the item that a rehearsal passes on, where nothing is asked."""
-        return item if isinstance(item, StreamItem) else None
-
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on, except the input streams."""
         chat = self.chat(runtime)
@@ -113,15 +110,19 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Ask about each item. Items keep their order."""
         self.announce(streams, work)
-        total = 0 if work.rehearsal else sum(1 for _ in self.asked(streams))
+        total = sum(1 for _ in self.asked(streams))
         yield from self.about(self.asked(streams), streams, work, total)
 
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what asking about these items would cost; None if they are candidates that are not collected yet."""
+        if "candidates" in self.reads and "candidates" not in streams.files:
+            return None
+        waiting = [self.asked_item(item) for item in self.asked(streams) if not self.settled(item)]
+        return self.question(streams, runtime).preview(waiting).totals
+
     def announce(self, streams: Streams, work: StepWork) -> None:
-        """Store the prompt for the datasheet, and warn if personal data would be sent to a remote LLM."""
-        ask = self.question(streams, work.runtime)
-        work.facts["prompt"] = ask.template.text
-        if not work.rehearsal:
-            ask.warn(self.asked_item(item) for item in self.asked(streams) if not self.settled(item))
+        """Store the prompt for the datasheet."""
+        work.facts["prompt"] = self.question(streams, work.runtime).template.text
 
     def question(self, streams: Streams, runtime: Runtime) -> Ask:
         """Return the question that this step asks about each item."""
@@ -139,24 +140,18 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         `total` is the number of items of the whole step. `begun` is how many of them came before these.
         """
         ask = self.question(streams, work.runtime)
-        outcomes = self._rehearsed if work.rehearsal else self._answered
         while block := list(itertools.islice(items, ITEMS_PER_BLOCK)):
             settled = [self.settled(item) for item in block]
             waiting = [item for item, known in zip(block, settled, strict=True) if known is None]
             with part_of(begun, total):
-                found = iter(outcomes(ask, waiting, work))
+                found = iter(self._answered(ask, waiting, work))
             yield from filter(None, (known or next(found) for known in settled))
             begun += len(block)
-
-    def _rehearsed(self, ask: Ask, items: Sequence[ItemType], work: StepWork) -> list[StreamItem | None]:
-        """Count the requests that would be sent, and return what is passed on instead of answers."""
-        work.plan += ask.preview([self.asked_item(item) for item in items]).totals
-        return [self.unread(item) for item in items]
 
     def _answered(self, ask: Ask, items: Sequence[ItemType], work: StepWork) -> list[StreamItem | Rejected | None]:
         """Ask, and return the result for each item. None: it failed, and nothing is kept of it."""
         asked = [self.asked_item(item) for item in items]
-        answers = ask.ask(asked, lambda number, answer: self.read(items[number], answer), warned=True)
+        answers = ask.ask(asked, lambda number, answer: self.read(items[number], answer))
         work.cost += answers.cost
         work.failures = dict(Counter(work.failures) + Counter(answers.failures.values()))
         failed = {number: self.failed(items[number], kind) for number, kind in answers.failures.items()}

@@ -21,6 +21,7 @@ from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import chunks_of
 from r2med.construction.steps.judge_controls import is_cited
 from r2med.data.text_copies import repeats
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.foundation.text.synonyms import Synonyms
@@ -89,6 +90,13 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
                 yield made.model_copy(update={"author": author}) if isinstance(made, Candidate) else made
             work.facts["prompt"] = f"{near_miss}\n\n{work.facts['prompt']}"
 
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what near misses and evidence would cost. Without an LLM, nothing is asked."""
+        if not self.llm:
+            return Plan()
+        near, evidence = super().calls(streams, runtime), self._evidence.calls(streams, runtime)
+        return near + evidence if near and evidence else None
+
     def asked(self, streams: Streams) -> Iterator[SourceQuestion]:
         """Yield the questions for which an LLM writes a near miss."""
         with_candidates = {candidate.question for candidate in streams.candidates()}
@@ -103,10 +111,6 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
         if any(_names_answer(text, item) for text in (answer.condition, answer.passage)):
             raise ValueError("it names the answer")
         return _control(item, "near-miss", NEAR_MISS, answer.passage)
-
-    def unread(self, item: SourceQuestion) -> Candidate:
-        """Return a placeholder for the near miss in a rehearsal."""
-        return _control(item, "near-miss", NEAR_MISS, item.text)
 
 
 class EvidencePassage(LLMAnswer):
@@ -140,10 +144,6 @@ class WriteEvidence(AskingStep[SourceQuestion], kind="build", needs="llm"):
         if not _names_answer(answer.passage, item):
             raise ValueError("it does not name the answer")
         return _control(item, "evidence", WRITTEN, answer.passage)
-
-    def unread(self, item: SourceQuestion) -> Candidate:
-        """Return a placeholder for the passage in a rehearsal."""
-        return _control(item, "evidence", WRITTEN, item.text)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ are replaced.
 from __future__ import annotations
 
 import itertools
-import logging
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,17 +29,15 @@ from r2med.construction.steps.personal_data import (
     separated,
 )
 from r2med.construction.steps.personal_data_report import SAMPLE_FILE, PersonalDataReport
+from r2med.construction.steps.personal_rules import LANGUAGES
 from r2med.construction.steps.placeholders import Placeholders
 from r2med.construction.steps.presidio_spans import ENTITIES, PresidioSpans, presidio_version
 from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
-from r2med.foundation.text.identifiers import LANGUAGES
 from r2med.models.ask.answers import LLMAnswer, field_reader
-
-log = logging.getLogger("r2med")
 
 PIECE_CHARACTERS = 6_000
 """Characters of a text that the LLM is asked about at once. Longer texts are asked about in pieces."""
@@ -158,9 +155,17 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         key = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
         return {**key, **({"library version": presidio_version()} if self.library else {})}
 
+    def asked(self, streams: Streams) -> Iterator[TextPiece]:
+        """Yield the pieces of all texts. The rules come first, so that the LLM gets almost these."""
+        return itertools.chain.from_iterable(map(_pieces, self.texts(streams)))
+
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what the LLM would be asked. Without one, nothing is asked."""
+        return super().calls(streams, runtime) if self.llm else Plan()
+
     def not_looked_for(self) -> list[str]:
         """Return what this step does not look for, for the status and the datasheet."""
-        found = set(PERSONAL_KINDS) if self.llm else set(RULE_KINDS.values())
+        found = set(PERSONAL_KINDS) if self.llm else set(RULE_KINDS)
         if self.library:
             found.update(ENTITIES.values())
         missing = [KIND_NAMES[kind] for kind in PERSONAL_KINDS if kind not in found or kind.lower() not in self.kinds]
@@ -187,7 +192,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
 
     def _search(self, work: StepWork) -> Search:
         kinds = [kind for kind in PERSONAL_KINDS if kind.lower() in self.kinds]
-        if not self.library or work.rehearsal:
+        if not self.library:
             return lambda text: personal_spans(text, kinds)
         library = PresidioSpans.open(self.language)
 
@@ -202,13 +207,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
     ) -> Iterator[StreamItem | Rejected]:
         """Ask the LLM about items in which rules replaced what they found."""
         work.facts["prompt"] = self.prompt(streams).text
-        chat = self.chat(work.runtime)
-        if not chat.is_local and not work.rehearsal:
-            log.warning(
-                "%s sends texts to %s on another machine; what the rules miss is sent too; Ctrl-C stops, %s refuses",
-                *(self.name, chat.name, Setting("Setup", offline=True)),
-            )
-        total = 0 if work.rehearsal else sum(1 for _ in self.texts(streams))
+        total = sum(1 for _ in self.texts(streams))
         begun = 0
         while block := list(itertools.islice(cleaned, ITEMS_PER_BLOCK)):
             pieces = [_pieces(each.item) for each in block]
@@ -241,10 +240,6 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
     def failed(self, item: TextPiece, kind: str) -> Rejected:
         """Return a mark that the item of this piece must be left out."""
         return Rejected(key=item.item, reason="no usable answer", note=kind, item={})
-
-    def unread(self, item: TextPiece) -> PieceQuotes:
-        """Return an empty answer, since a rehearsal asks nothing."""
-        return PieceQuotes()
 
 
 class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):

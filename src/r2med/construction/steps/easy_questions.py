@@ -12,6 +12,7 @@ from pydantic import Field
 from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingQuestions
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
 from r2med.foundation.text.named import named_in
@@ -77,6 +78,10 @@ class DropEasy(Step, kind="build"):
         """Return everything that the output depends on: settings, prompt and LLMs."""
         attempts = [attempt.key(streams, runtime) for attempt in self.attempts]
         return {**super().key(streams, runtime), "attempts": attempts}
+
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what all LLMs would be asked."""
+        return sum(filter(None, (attempt.calls(streams, runtime) for attempt in self.attempts)), Plan())
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Ask every LLM about one block of questions, then go on to the next block."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from r2med.assessment.panels.planted_controls import Control, PlantedControls, in_turn, plant
+from r2med.assessment.panels.planted_controls import Control, can_test, in_turn, plant
 from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import Rubric
 from r2med.construction.items import Candidate
@@ -23,19 +23,16 @@ def is_cited(candidate: Candidate) -> bool:
     return not candidate.control and any(found.member == SOURCE for found in candidate.found)
 
 
-def build_controls(candidates: Sequence[FullCandidate], rubric: Rubric, judge: LLMCard) -> PlantedControls:
-    """Return the controls for one judge: those that come first, and those among the candidates.
+def build_controls(candidates: Sequence[FullCandidate], rubric: Rubric, judge: LLMCard) -> tuple[Control, ...]:
+    """Return the controls for one judge. Half of them are to be answered yes.
 
-    Half of them are to be answered yes. If they cannot test a judge, all of them are among the candidates.
+    If they cannot test a judge, all that there are count as controls.
     """
     found: dict[str, list[Control]] = {
         kind: in_turn(each) for kind, each in _by_kind(candidates, rubric, judge).items()
     }
-    pool = sum(not each.candidate.control for each in candidates)
-    planted = plant(found, pool, "build")
-    return (
-        planted if planted.is_enough else PlantedControls((), tuple(each for kind in found.values() for each in kind))
-    )
+    planted = plant(found, "build")
+    return planted if can_test(planted) else tuple(each for kind in found.values() for each in kind)
 
 
 def _by_kind(candidates: Sequence[FullCandidate], rubric: Rubric, judge: LLMCard) -> dict[str, list[list[Control]]]:

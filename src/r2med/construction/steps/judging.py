@@ -1,7 +1,7 @@
 """LLM judges score how well a candidate answers the question and supports the reasoning towards the answer.
 
 A judge first answers controls (`judge_controls.py`). If it fails them, the step stops before the candidates are paid
-for. Further controls are among the candidates, and if these fail, the judgements do not count.
+for.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.assessment.panels.panel import JudgeTest
-from r2med.assessment.panels.planted_controls import FEWEST_FIRST, Control, ControlTest, PlantedControls
+from r2med.assessment.panels.planted_controls import FEWEST_CONTROLS, Control, ControlTest, can_test
 from r2med.assessment.panels.raters import UNUSABLE
 from r2med.assessment.rubrics.rubric import WHY, Rubric, find_rubric
 from r2med.construction.items import Judgement, Rejected, Stream, StreamItem
@@ -25,6 +24,7 @@ from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
 from r2med.construction.steps.judge_controls import build_controls
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
 from r2med.foundation.store import digest
@@ -69,7 +69,6 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
     judges: Words = Field((), description="Several LLMs, joined by a colon. Each of them judges every candidate.")
     rubric: str = Field("evidence", description="The name of a rubric, or a TOML file of your own beside the plan.")
     untested: bool = Field(False, description="Go on if there are too few controls to test a judge.")
-    accept: bool = Field(False, description="Go on, with a mark, if a judge fails the controls among the candidates.")
 
     def asked(self, streams: Streams) -> Iterator[RatedCandidate]:
         """Yield every candidate together with its question, text and rubric."""
@@ -108,7 +107,7 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
         return item.full.candidate.key
 
     def settled(self, item: RatedCandidate) -> StreamItem | Rejected | None:
-        """Return the judgement of one of the first controls."""
+        """Return the judgement of a control."""
         return item.known
 
     def read(self, item: RatedCandidate, answer: LLMAnswer) -> Judgement:
@@ -146,37 +145,40 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
         judges = self._single(work.runtime)
         work.facts["judges"] = {}
         work.facts[TEST_FACT] = []
-        first = {} if work.rehearsal else {judge.llm: judge._test(streams, work) for judge in judges}
+        first = {judge.llm: judge._test(streams, work) for judge in judges}
         for judge in judges:
             card = judge.card(work.runtime)
             work.facts["judges"][judge.llm] = {"model": card.model, "families": list(families(card))}
-            yield from judge._judge(streams, work, first.get(judge.llm, {}))
+            yield from judge._judge(streams, work, first[judge.llm])
+
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what all judges would be asked about all candidates."""
+        plans = [super(Judge, judge).calls(streams, runtime) for judge in self._single(runtime)]
+        return sum(filter(None, plans), Plan()) if all(plans) else None
 
     def _single(self, runtime: Runtime) -> list[Judge]:
         """Return one step for each judge."""
         llms = dict.fromkeys((*([self.llm] if self.llm else []), *self.judges)) or [runtime.setup.llm]
         return [self.model_copy(update={"llm": llm, "judges": ()}) for llm in llms]
 
-    def _controls(self, streams: Streams, work: StepWork) -> PlantedControls:
+    def _controls(self, streams: Streams, work: StepWork) -> tuple[Control, ...]:
         return build_controls(list(full_candidates(streams)), self.rubric_card(streams), self.card(work.runtime))
 
     def _test(self, streams: Streams, work: StepWork) -> Outcomes:
-        """Ask the controls that come first, and return the outcomes.
+        """Ask the controls, and return the outcomes.
 
         Raises UserError if there are too few, if the judge fails them, or if its server does.
         """
         controls = self._controls(streams, work)
-        if not controls.is_enough:
-            if not self.untested and any(True for _ in self.asked(streams)):
-                yes = sum(control.yes for control in controls.mixed)
-                raise UserError(
-                    f"judge: there are {yes:,} passages that the source cites or that another LLM wrote as evidence, "
-                    f"and {len(controls.mixed) - yes:,} other controls; a test of {self.llm} needs about "
-                    f"{FEWEST_FIRST} of both: write plant-controls(llm=NAME) before judge, or judge(untested=yes)"
-                )
-            return {}
+        if not can_test(controls) and not self.untested and any(True for _ in self.asked(streams)):
+            yes = sum(control.yes for control in controls)
+            raise UserError(
+                f"judge: there are {yes:,} passages that the source cites or that another LLM wrote as evidence, "
+                f"and {len(controls) - yes:,} other controls; a test of {self.llm} needs {FEWEST_CONTROLS // 2} of "
+                "both: write plant-controls(llm=NAME) before judge, or judge(untested=yes)"
+            )
         self.announce(streams, work)
-        wanted = {_key(control) for control in controls.first}
+        wanted = {_key(control) for control in controls}
         items = [each for each in self.asked(streams) if self.item_id(each) in wanted]
         before = Counter(work.failures)
         outcomes = _by_key(self.about(iter(items), streams, work, len(items)))
@@ -188,40 +190,21 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
                 f"{self.llm} did not answer {sum(lost.values()):,} of {len(items):,} controls "
                 f"({listed_kinds(Counter(lost))}): the answers so far are kept; type the same command again to go on"
             )
-        found = _counted(controls.first, outcomes, streams.labelling)
-        if found.fault:
-            raise UserError(f"judge: {self.llm} cannot judge candidates: {found.fault}; use another LLM or prompt")
+        test = _counted(controls, outcomes, streams.labelling)
+        if test.fault:
+            raise UserError(f"judge: {self.llm} cannot judge candidates: {test.fault}; use another LLM or prompt")
+        work.facts[TEST_FACT].append(facts_of_test(self.llm, test))
         return outcomes
 
     def _judge(self, streams: Streams, work: StepWork, first: Outcomes) -> Iterator[StreamItem | Rejected]:
-        """Judge all candidates with the controls among them. Raises UserError if the judge fails these controls."""
-        controls = self._controls(streams, work)
-        planted = {_key(control) for control in (*controls.first, *controls.mixed)}
+        """Judge all candidates. Controls have their judgements already."""
+        planted = {_key(control) for control in self._controls(streams, work)}
         items = (
             RatedCandidate(each.full, each.rubric, first.get(self.item_id(each)))
             for each in self.asked(streams)
             if not each.full.candidate.control or self.item_id(each) in planted
         )
-        if not first:
-            self.announce(streams, work)
-        mixed = {_key(control) for control in controls.mixed}
-        outcomes: Outcomes = {}
-        for made in self.about(items, streams, work, 0 if work.rehearsal else sum(1 for _ in self.asked(streams))):
-            if (key := _candidate_key(made)) in mixed:
-                outcomes[key] = made
-            yield made
-        if work.rehearsal:
-            return
-        begun = _counted(controls.first, first, streams.labelling) if first else ControlTest()
-        test = JudgeTest(
-            self.llm, begun, _counted(controls.mixed, outcomes, streams.labelling), untested=not controls.is_enough
-        )
-        work.facts[TEST_FACT].append(facts_of_test(test))
-        if test.fault and not self.accept:
-            raise UserError(
-                f"judge: {self.llm} failed the controls among the candidates: {test.fault}; its answers are kept: use "
-                "another LLM or prompt, or write judge(accept=yes), which marks the dataset"
-            )
+        yield from self.about(items, streams, work, sum(1 for _ in self.asked(streams)))
 
 
 def texts_of(full: FullCandidate) -> dict[str, str]:

@@ -75,12 +75,9 @@ class Mine(Step, kind="build"):
         for question, chunk, how in linked_chunks(questions, streams.chunks()):
             pool[question][chunk].append((SOURCE, how, 1))
         systems = members(self.committee, work.runtime)
-        if work.rehearsal:
-            self._rehearse(questions, streams, len(systems), pool)
-        else:
-            corpus = chunk_corpus(streams, work.runtime.store)
-            for system, view in itertools.product(systems, self.views):
-                self._search(system, view, questions, corpus, pool, work)
+        corpus = chunk_corpus(streams, work.runtime.store)
+        for system, view in itertools.product(systems, self.views):
+            self._search(system, view, questions, corpus, pool, work)
         yield from (Rejected.of(question, "no candidates") for question in questions if question.id not in pool)
         yield from _candidates(questions, pool)
         work.facts["pool"] = {
@@ -104,20 +101,14 @@ class Mine(Step, kind="build"):
             for rank, chunk in enumerate(chunks, 1):
                 pool[question][chunk].append((system.name, view, rank))
 
-    def _rehearse(self, questions: Sequence[SourceQuestion], streams: Streams, systems: int, pool: Pool) -> None:
-        """Fill the pool with the maximum number of chunks, whichever they are. Nothing is loaded or searched."""
-        most = systems * len(self.views) * self.depth
-        chunks = [chunk.id for chunk in itertools.islice(streams.chunks(), most)]
-        for question in questions:
-            for chunk in chunks:
-                pool[question.id][chunk].append(("any", "query", 1))
-
 
 def members(committee: str, runtime: Runtime) -> list[System]:
     """Return the systems of a committee. Raises UserError if it is empty, or names an unknown or repeated system."""
     systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+", committee)]
     if len({system.name for system in systems}) < len(systems):
         raise UserError(f"mine: committee={committee} names a system twice")
+    for system in systems:
+        system.check_installed()
     return systems
 
 

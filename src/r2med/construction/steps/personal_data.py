@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from r2med.construction.steps.personal_rules import RuleKind, rules
 from r2med.construction.steps.plain_view import PlainView
-from r2med.foundation.text.identifiers import IdentifierKind, rules
 
 PersonalKind = Literal["NAME", "ADDRESS", "DATE", "AGE", "ID", "PHONE", "MAIL"]
 PERSONAL_KINDS: tuple[PersonalKind, ...] = get_args(PersonalKind)
@@ -26,14 +26,8 @@ KIND_NAMES: Mapping[PersonalKind, str] = {
     "MAIL": "mail addresses",
 }
 """Kind -> its name in reports."""
-RULE_KINDS: Mapping[IdentifierKind, PersonalKind] = {
-    "date": "DATE",
-    "age": "AGE",
-    "record number": "ID",
-    "telephone": "PHONE",
-    "e-mail": "MAIL",
-}
-"""Kinds of the rules' findings that are replaced -> their names in placeholders."""
+RULE_KINDS: tuple[PersonalKind, ...] = get_args(RuleKind)
+"""Kinds that rules look for."""
 OLDEST = "over 89"
 """Replacement of an age over 89, since so few people reach it that the number identifies them."""
 PLACEHOLDER = re.compile(rf"\[(?P<kind>{'|'.join(PERSONAL_KINDS)})-(?P<number>\d{{1,9}})\]")
@@ -53,9 +47,9 @@ def personal_spans(text: str, kinds: Collection[PersonalKind] = PERSONAL_KINDS) 
     """Return the personal data that rules find in a text, in order. Spans do not overlap."""
     view = PlainView.of(text)
     found = [
-        PersonalSpan(*view.original(start, end), RULE_KINDS[rule.kind], rule.name)
+        PersonalSpan(*view.original(start, end), rule.kind, rule.name)
         for rule in rules()
-        if RULE_KINDS.get(rule.kind) in kinds
+        if rule.kind in kinds
         for start, end in rule.found(view.text)
     ]
     return separated(found, text)

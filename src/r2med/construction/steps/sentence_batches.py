@@ -6,15 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from r2med.construction.items import SentencePair, StreamItem
+from r2med.construction.items import StreamItem
 
 DrugNames = Mapping[str, tuple[str, ...]]
-
-AGAIN = (
-    "A first translation of these sentences has faults, which a program found. Translate them again without these "
-    "faults. If the program is wrong and the first translation is right, repeat it:"
-)
-NOT_AGAIN = "The sentences have no earlier translation:"
 
 
 class SentenceBatch(StreamItem):
@@ -25,8 +19,6 @@ class SentenceBatch(StreamItem):
     sentences: tuple[str, ...]
     glossary: str = ""
     """For the prompt: drug names of the user's table that the sentences contain."""
-    earlier: str = ""
-    """For the prompt: a first translation with its faults, as JSON."""
     translations: tuple[str, ...] = ()
 
     @property
@@ -41,22 +33,12 @@ class SentenceBatch(StreamItem):
         known = [f"{name} = {' or '.join(each)}" for name, each in drugs.items() if name in text]
         return cls(item=key, sentences=tuple(sentences), glossary="; ".join(known))
 
-    def again(self, pairs: Mapping[str, SentencePair]) -> SentenceBatch:
-        """Return the batch as a second request, which names the faults of the first translation of each sentence."""
-        first = {
-            str(number): {"translation": pairs[sentence].target, "faults": pairs[sentence].faults}
-            for number, sentence in enumerate(self.sentences, 1)
-        }
-        return self.model_copy(update={"earlier": json.dumps(first, ensure_ascii=False, indent=0)})
-
     def fields(self) -> dict[str, str]:
         """Return the fields of the prompt. Sentences are JSON, so that no sentence can pose as another."""
         numbered = {str(number): sentence for number, sentence in enumerate(self.sentences, 1)}
         return {
             "sentences": json.dumps(numbered, ensure_ascii=False, indent=0),
             "glossary": self.glossary or "none",
-            "again": AGAIN if self.earlier else NOT_AGAIN,
-            "earlier": self.earlier or "none",
         }
 
     def returned(self) -> SentenceBatch:
@@ -82,16 +64,3 @@ class SentenceTranslations:
     def get(self, item: str, sentence: str) -> str | None:
         """Return the translation of a sentence of an item; None if it was not translated."""
         return self.by_item.get(item, {}).get(sentence)
-
-
-@dataclass
-class TwoWayTranslations:
-    """Translations of sentences, and the translations of these back into the language of the source."""
-
-    there: SentenceTranslations = field(default_factory=SentenceTranslations)
-    back: SentenceTranslations = field(default_factory=SentenceTranslations)
-
-    def put(self, item: str, pair: SentencePair) -> None:
-        """Replace the translation of a sentence and its translation back."""
-        self.there.by_item[item][pair.source] = pair.target
-        self.back.by_item.setdefault(item, {})[pair.target] = pair.back

@@ -1,39 +1,37 @@
-"""Let an LLM translate questions or pages sentence by sentence, translate them back, and check every sentence.
+"""Let an LLM translate questions or pages sentence by sentence, and translate every sentence back.
 
-The text of the source is kept beside the translation. A sentence with a fault is asked for once more, with the fault
-named. An item whose translation still has a fault is left out with the pair of sentences, or goes on with the fault
-noted, so that people can look at it.
+The text of the source is kept beside the translation. Numbers and negations that changed on the way back are marked
+for the people who review. No item is left out because of a mark.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import Any, ClassVar, Literal
+from functools import cache
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field, create_model, model_validator
 
 from r2med.construction.items import Rejected, SentencePair, SourcePage, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
-from r2med.construction.steps.sentence_batches import DrugNames, SentenceBatch, SentenceTranslations, TwoWayTranslations
+from r2med.construction.steps.sentence_batches import DrugNames, SentenceBatch, SentenceTranslations
 from r2med.construction.translation.aligned_sentences import aligned_spans, joined
+from r2med.construction.translation.chrf import chrf
 from r2med.construction.translation.languages import language
-from r2med.construction.translation.translation_checks import BACK, TranslationChecks
+from r2med.construction.translation.sentence_marks import sentence_marks
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.file_digests import file_digest
 from r2med.models.ask.answers import LLMAnswer, Text
 
 MAX_BATCH_CHARACTERS = 1500
 """Characters of the sentences of one request. The answer must fit into the LLM's limit, and may be longer."""
-MAX_NOTED_SENTENCES = 5
-"""Faulty sentences that the note of a rejected item shows. The item itself has all of them."""
-NO_BACK = f"{BACK}: no usable answer"
 
 Translatable = SourceQuestion | SourcePage
 
@@ -56,31 +54,20 @@ def numbered_texts(count: int) -> type[NumberedTexts]:
 
 
 class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
-    """Let an LLM translate questions, with answers and options, sentence by sentence, and check each translation."""
+    """Let an LLM translate questions, with answers and options, sentence by sentence, and back, for people."""
 
     template: ClassVar[str] = "translate"
     answer: ClassVar[type[LLMAnswer]] = NumberedTexts
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     reads: ClassVar[tuple[Stream, ...]] = ("questions",)
     writes: ClassVar[Stream] = "questions"
 
     name: str = "translate"
     source: str = Field("Chinese", description="Language of the source. Items in another script are left unchanged.")
     to: str = Field("English", description="Language to translate into.")
-    back: str = Field("", description="LLM that translates back, to compare with the source. Default: the same LLM.")
-    similarity: float = Field(
-        30,
-        ge=0,
-        le=100,
-        description="Smallest chrF (0 to 100) of a sentence and its translation back. 0 translates nothing back, "
-        "so that numbers, negations and other critical words are not compared.",
-    )
     drugs: str = Field(
         "",
         description="Table of drug names beside the plan: a column in the source language, a column of translations.",
-    )
-    faulty: Literal["reject", "keep"] = Field(
-        "reject", description="What happens to an item with a fault: it is left out, or goes on with the fault noted."
     )
     batch: int = Field(10, ge=1, le=100, description="Maximum number of sentences in one request.")
 
@@ -101,7 +88,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
             yield from self.batches(item.id, self._open_sentences(item), drugs)
 
     def fields(self, item: SentenceBatch) -> Mapping[str, str]:
-        """Return the languages, the sentences, the known terms, and a first translation with its faults."""
+        """Return the languages, the sentences and the known terms."""
         return {"source": self.source, "to": self.to, **item.fields()}
 
     def answer_model(self, item: SentenceBatch) -> type[NumberedTexts]:
@@ -117,54 +104,37 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
             raise ValueError("a translation has no letters")
         return item.model_copy(update={"translations": texts})
 
-    def unread(self, item: SentenceBatch) -> SentenceBatch:
-        """Return the batch that a rehearsal passes on. Its translations are about as long as the sentences."""
-        return item.model_copy(update={"translations": item.sentences})
+    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+        """Return what the translations would cost. Those back are about as long as those there."""
+        there = super().calls(streams, runtime)
+        return there + there if there else None
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return everything that the translations and their checks depend on."""
+        """Return everything that the translations depend on."""
         key = super().key(streams, runtime)
         if self.drugs:
             key["drug names"] = file_digest(streams.path(self.drugs), runtime.store)
-        if self.similarity and self.back:
-            key["back_translator"] = super(Translate, self.backwards()).key(streams, runtime)
         return key
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Translate the items, block by block, and yield them with their sentences."""
         self.announce(streams, work)
-        if self.similarity and self.back:
-            self.model_copy(update={"llm": self.back}).announce(streams, work)
         drugs = self.drug_names(streams)
-        checks = TranslationChecks(language(self.source), language(self.to), drugs, self.similarity)
-        total = 0 if work.rehearsal else sum(1 for _ in self.asked(streams)) * (1 + bool(self.similarity))
+        total = 2 * sum(1 for _ in self.asked(streams))
         tally, begun, items = TranslationTally(), 0, self.items(streams)
         while block := list(itertools.islice(items, ITEMS_PER_BLOCK)):
-            batches = [each for item in block for each in self.batches(item.id, self._open_sentences(item), drugs)]
-            made = self._both_ways(batches, streams, work, total, begun)
-            begun += len(batches) * (1 + bool(self.similarity))
-            if not work.rehearsal:
-                failures = dict(work.failures)
-                ask = partial(self._both_ways, streams=streams, work=work, total=total, begun=begun)
-                self._mend(block, made, checks, tally, ask)
-                work.failures = failures  # the first translation stays if the second request fails
+            batches = [batch for item in block for batch in self.batches(item.id, self._open_sentences(item), drugs)]
+            there = self._ask(batches, streams, work, total, begun)
+            returned = [batch.returned() for batch in there.batches]
+            back = self._backwards()._ask(returned, streams, work, total, begun + len(batches))
+            begun += 2 * len(batches)
             for item in block:
-                yield item if work.rehearsal else self._checked(item, made, checks, tally)
+                yield self._translated(item, there, back, tally)
         work.facts["translation"] = {"from": self.source, "to": self.to, **tally.facts()}
 
-    def backwards(self) -> Translate:
+    def _backwards(self) -> Translate:
         """Return the step that translates back."""
-        return self.model_copy(update={"llm": self.back or self.llm, "source": self.to, "to": self.source})
-
-    def _both_ways(
-        self, batches: Sequence[SentenceBatch], streams: Streams, work: StepWork, total: int, begun: int
-    ) -> TwoWayTranslations:
-        """Ask for translations there and back. `total` and `begun` count requests, for the progress."""
-        there, back = self._ask(batches, streams, work, total, begun), SentenceTranslations()
-        if self.similarity:
-            returned = [each.returned() for each in there.batches]
-            back = self.backwards()._ask(returned, streams, work, total, begun + len(batches))
-        return TwoWayTranslations(there, back)
+        return self.model_copy(update={"source": self.to, "to": self.source})
 
     def _ask(
         self, batches: Sequence[SentenceBatch], streams: Streams, work: StepWork, total: int, begun: int
@@ -179,67 +149,29 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
                 made.failures[batch.item] = outcome.note
         return made
 
-    def _mend(
-        self,
-        block: Sequence[Translatable],
-        made: TwoWayTranslations,
-        checks: TranslationChecks,
-        tally: TranslationTally,
-        ask: Callable[[Sequence[SentenceBatch]], TwoWayTranslations],
-    ) -> None:
-        """Ask once more for sentences with faults, and take the new translations that have fewer faults."""
-        faulty = {item.id: self._faulty(item, made, checks) for item in block if item.id not in made.there.failures}
-        batches = [
-            each.again(pairs) for key, pairs in faulty.items() for each in self.batches(key, [*pairs], checks.drugs)
-        ]
-        again = ask(batches) if batches else TwoWayTranslations()
-        for key, pairs in faulty.items():
-            for sentence, first in pairs.items():
-                tally.again += 1
-                if (target := again.there.get(key, sentence)) is None:
-                    continue
-                second = self._pair(first.field, sentence, target, again.back.get(key, target) or "", checks)
-                if len(second.faults) < len(first.faults):
-                    tally.mended += 1
-                    made.put(key, second)
-
-    def _faulty(
-        self, item: Translatable, made: TwoWayTranslations, checks: TranslationChecks
-    ) -> dict[str, SentencePair]:
-        """Return the sentences of an item whose translation has a fault that another translation may not have."""
-        pairs = self._pairs(item, made, checks)
-        return {pair.source: pair for pair in pairs if set(pair.faults) - {NO_BACK}}
-
-    def _pairs(self, item: Translatable, made: TwoWayTranslations, checks: TranslationChecks) -> Iterator[SentencePair]:
-        """Yield the translated sentences of an item with the results of the checks."""
-        for name, sentence in self._sentences(item):
-            if (target := made.there.get(item.id, sentence)) is not None:
-                yield self._pair(name, sentence, target, made.back.get(item.id, target) or "", checks)
-
-    def _checked(
-        self, item: Translatable, made: TwoWayTranslations, checks: TranslationChecks, tally: TranslationTally
+    def _translated(
+        self, item: Translatable, there: SentenceTranslations, back: SentenceTranslations, tally: TranslationTally
     ) -> StreamItem | Rejected:
-        """Return the translated item, or the item as rejected because of a fault."""
-        if item.id in made.there.failures:
-            return Rejected.of(item, "no usable answer", made.there.failures[item.id])
-        translations = made.there.by_item.get(item.id, {})
+        """Return the translated item with the marks of its sentences; rejected if a request had no usable answer."""
+        if item.id in there.failures:
+            return Rejected.of(item, "no usable answer", there.failures[item.id])
+        translations = there.by_item.get(item.id, {})
         if not translations:
             tally.unchanged += 1
             return item
-        pairs = list(self._pairs(item, made, checks))
-        translated = self._rewritten(item, translations, tuple(pairs))
+        pairs = [
+            self._pair(name, sentence, translations[sentence], back.get(item.id, translations[sentence]) or "")
+            for name, sentence in self._sentences(item)
+            if sentence in translations
+        ]
         tally.add(pairs)
-        faulty = [pair for pair in pairs if pair.faults]
-        if not faulty or self.faulty == "keep":
-            return translated
-        return Rejected.of(translated, faulty[0].faults[0].partition(":")[0], _noted(faulty))
+        return self._rewritten(item, translations, tuple(pairs))
 
-    def _pair(self, name: str, source: str, target: str, back: str, checks: TranslationChecks) -> SentencePair:
-        faults = checks.faults(source, target, back)
-        if self.similarity and not back:
-            faults = (*faults, NO_BACK)
-        similarity = round(checks.likeness(source, back), 1) if back else None
-        return SentencePair(field=name, source=source, target=target, back=back, similarity=similarity, faults=faults)
+    def _pair(self, name: str, source: str, target: str, back: str) -> SentencePair:
+        marks = tuple(sentence_marks(source, target, back, language(self.source), language(self.to)))
+        order = 6 if language(self.source).spaced else 2  # languages without spaces have shorter n-grams
+        similarity = round(chrf(back, source, order=order), 1) if back else None
+        return SentencePair(field=name, source=source, target=target, back=back, similarity=similarity, marks=marks)
 
     # The texts of an item.
 
@@ -301,7 +233,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
 
 
 class TranslatePages(Translate, kind="build", needs="llm"):
-    """Let an LLM translate pages, with their titles, sentence by sentence, and check each translation."""
+    """Let an LLM translate pages, with their titles, sentence by sentence, and back, for people."""
 
     reads: ClassVar[tuple[Stream, ...]] = ("pages",)
     writes: ClassVar[Stream] = "pages"
@@ -325,42 +257,31 @@ class TranslationTally:
     translated: int = 0
     unchanged: int = 0
     """Items without a letter in the script of the source."""
-    faulty: int = 0
+    marked: int = 0
+    """Items with a marked sentence."""
     sentences: int = 0
     likeness: float = 0.0
     compared: int = 0
-    again: int = 0
-    """Sentences that were asked for once more because of a fault."""
-    mended: int = 0
-    """Number of these sentences whose second translation had fewer faults."""
-    faults: Counter[str] = field(default_factory=Counter)
+    marks: Counter[str] = field(default_factory=Counter)
 
     def add(self, pairs: Sequence[SentencePair]) -> None:
         """Count a translated item."""
         self.translated += 1
-        self.faulty += any(pair.faults for pair in pairs)
+        self.marked += any(pair.marks for pair in pairs)
         self.sentences += len(pairs)
-        self.faults.update(fault.partition(":")[0] for pair in pairs for fault in pair.faults)
+        self.marks.update(mark.partition(":")[0] for pair in pairs for mark in pair.marks)
         values = [pair.similarity for pair in pairs if pair.similarity is not None]
         self.likeness += sum(values)
         self.compared += len(values)
 
     def facts(self) -> dict[str, Any]:
         """Return the numbers as JSON values."""
-        second = {"again": self.again, "mended": self.mended} if self.again else {}
         mean = round(self.likeness / self.compared, 1) if self.compared else None
         return {
-            **{"items": self.translated, "already": self.unchanged, "faulty": self.faulty},
-            **{"sentences": self.sentences, "similarity": mean, "faults": dict(self.faults.most_common())},
-            **second,
+            **{"items": self.translated, "already": self.unchanged, "marked": self.marked},
+            **{"sentences": self.sentences, "similarity": mean, "marks": dict(self.marks.most_common())},
         }
 
 
 def _has_letters(text: str) -> bool:
     return any(map(str.isalpha, text))
-
-
-def _noted(faulty: Sequence[SentencePair]) -> str:
-    noted = [f"{', '.join(pair.faults)} [{pair.source} → {pair.target}]" for pair in faulty[:MAX_NOTED_SENTENCES]]
-    more = len(faulty) - len(noted)
-    return "; ".join([*noted, *([f"{more} more"] if more else [])])

@@ -1,4 +1,4 @@
-"""The languages that translations are checked in: scripts, numbers, negations and critical words, from a data file."""
+"""The languages that translations are made from and into: scripts, numbers and negations, from a data file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from r2med.foundation.core.errors import unknown
 
 @dataclass(frozen=True)
 class Language:
-    """A language and what the checks need to know about it. Patterns ignore case."""
+    """A language, its numbers and its negations. Patterns ignore case."""
 
     name: str
     script: tuple[str, ...]
@@ -28,12 +28,9 @@ class Language:
     half_negation: re.Pattern[str]
     """Words that negate in form but not always in translation, such as "discomfort"."""
     spelled: Mapping[re.Pattern[str], str]
-    """Forms that are replaced before numbers and words are compared, such as bid."""
+    """Forms that are replaced before numbers are compared, such as bid."""
     numbers: Mapping[str, int]
     """Numbers in words."""
-    critical: Mapping[str, re.Pattern[str]]
-    """Kind of critical words -> pattern with a group for each word."""
-    drug: re.Pattern[str]
 
     @classmethod
     def of(cls, name: str, row: Mapping[str, Any]) -> Language:
@@ -49,11 +46,6 @@ class Language:
             half_negation=_pattern("|".join(halves)),
             spelled={_pattern(form): plain for form, plain in row.get("spelled", {}).items()},
             numbers={word: int(value) for word, value in numbers},
-            critical={
-                kind: _pattern("|".join(f"(?P<{word}>{form})" for word, form in words.items()))
-                for kind, words in row["critical"].items()
-            },
-            drug=_pattern(row["drug"]),
         )
 
     def writes(self, letter: str) -> bool:

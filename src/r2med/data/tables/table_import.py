@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from r2med.data.dataset import Dataset
-from r2med.data.loading import load
+from r2med.data.loading import load_dataset
 from r2med.data.tables.imported_folder import removed_texts, require_imported
 from r2med.data.tables.importing import UPDATE_ADVICE, Import, require_new
 from r2med.foundation.store import Store
@@ -22,4 +22,4 @@ def write_import(plan: Import, folder: Path, store: Store, update: bool = False)
     check_folder(folder, update)
     with removed_texts(folder, store):
         plan.write(folder, update=update)
-    return load(folder, store)
+    return load_dataset(folder, store)

@@ -19,7 +19,7 @@ from r2med.data.tables.column_names import ALL_NAMES, COVER_SHEET, plain_name
 from r2med.data.tables.sheet_marks import SheetMarks, column_letters, sheet_marks
 from r2med.data.tables.table import Cell, SourceTable, TableOptions, text_of
 from r2med.data.tables.table_heads import GridRow, headed_table
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -79,10 +79,8 @@ def _unreadable(path: Path, error: BaseException) -> UserError:
 
 
 def _open(path: Path) -> Any:
-    try:
-        from python_calamine import CalamineWorkbook, PasswordError
-    except ImportError:
-        raise MissingExtraError(f"{path.name}: reading workbooks", "excel") from None
+    from python_calamine import CalamineWorkbook, PasswordError
+
     try:
         return CalamineWorkbook.from_path(path)
     except PasswordError:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, assert_never
 
 import numpy as np
 
 from r2med.data import Dataset
-from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
 from r2med.evaluation.comparison.budget_choice import BudgetChoice, CostLimit, PricedSystem, budget_choice
 from r2med.evaluation.comparison.gaps import Gap, gaps_from_first, middle_pair
@@ -24,14 +22,16 @@ from r2med.evaluation.measure.intervals import FEWEST_VALUES, difference_interva
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.running.batch import RunPlan
 from r2med.evaluation.running.evaluation import evaluated
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.installation import install_extra
+from r2med.foundation.core.installation import install_extra, missing_part
 from r2med.foundation.core.notices import Notice, Setting, joined
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Kind, stage_class
+from r2med.foundation.text.terminal_text import quoted
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.weights import is_here
@@ -54,6 +54,8 @@ FUSED = 2
 EXPANSIONS = ("hyde", "query2doc", "lamer")
 LLM_RERANKERS = ("groupwise", "listwise")
 LLM_DEPTH = 20
+MODEL_MODULES = ("torch", "transformers", "sentence_transformers")
+"""What loads dense models and rerankers."""
 RERANK_DEPTHS = (20, 50, 100)
 
 
@@ -95,6 +97,7 @@ def advice_for(
     _require_answers(dataset)
     _require_names("retrieve", models or ())
     _require_names("rerank", rerankers or ())
+    _require_parts(runtime, llms, models or (), rerankers or ())
     chosen = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
     made = _advised(dataset, runtime, llms, *chosen, give_up, at)
     return replace(made, not_tried=tuple(_not_tried(models, rerankers, *chosen, llms)))
@@ -138,7 +141,7 @@ def _require_answers(dataset: Dataset) -> None:
     if relevant.isdisjoint(dataset.corpus.ids(range(len(dataset.corpus)))):
         raise UserError(
             f"the judgements of {dataset.name} match nothing: no question has a relevant passage in the corpus. "
-            f"Check the ids with r2med data check {_typed(dataset)}"
+            f"Check the ids with r2med data check {quoted(dataset.word)}"
         )
 
 
@@ -149,8 +152,20 @@ def _require_names(kind: Kind, typed: Iterable[str]) -> None:
             stage_class(call.name, kind)
 
 
+def _require_parts(runtime: Runtime, llms: Iterable[str], models: Iterable[str], rerankers: Iterable[str]) -> None:
+    """Raise MissingExtraError if what was named needs an optional part that is not installed."""
+    words = System(WORDS[0], runtime=runtime)
+    named = [system for name in models for system in _alone(name, runtime)]
+    named += [system for name in rerankers for system in _after(name, RERANK_DEPTHS[:1], words)]
+    named += [system for name in llms for system in _before(Call(EXPANSIONS[0], (name,)), words)]
+    RunPlan(tuple(named), (), runtime).check_installed()
+
+
 def _here(cards: Mapping[str, Any], runtime: Runtime, chosen: Sequence[str] | None) -> Sequence[str]:
-    return [name for name, card in cards.items() if is_here(card, runtime.setup)] if chosen is None else chosen
+    if chosen is not None:
+        return chosen
+    can_load = not missing_part(MODEL_MODULES)
+    return [name for name, card in cards.items() if can_load and is_here(card, runtime.setup)]
 
 
 def _not_tried(
@@ -161,7 +176,8 @@ def _not_tried(
     llms: Sequence[str],
 ) -> Iterator[str]:
     """Yield the kinds of pipelines of which there is none, with what they need."""
-    install = "" if find_spec("sentence_transformers") else f" (first {install_extra('dense')})"
+    part = missing_part(MODEL_MODULES)
+    install = f" (first {install_extra(part)})" if part else ""
     if models is None and not models_here:
         yield Notice(
             "dense models, because no weights are on this machine: ", Setting("advise", models=["minilm"]), install
@@ -373,7 +389,7 @@ class _Ladder:
             in_budget=choice is None or choice.best is not None,
             within=() if choice is None else tuple(choice.sentences(str(HEADLINE_MEASURE))),
             left_out=tuple(self._left_out),
-            data=_typed(self._dataset),
+            data=self._dataset.word,
         )
 
     def _choice(self, limit: CostLimit, whole: Sequence[str]) -> BudgetChoice:
@@ -393,12 +409,6 @@ class _Ladder:
         known = spec != best and not np.isnan(low)
         behind = float((rows[0] - rows[1]).mean())
         return replace(rung, behind=behind, behind_low=low if known else None, behind_high=high if known else None, p=p)
-
-
-def _typed(dataset: Dataset) -> str:
-    """Return the word to type for a dataset: its name, or its folder if the name is not known."""
-    known = dataset.name in cards() or dataset.name in groups()["demo"]
-    return dataset.name if known or dataset.folder is None else str(dataset.folder)
 
 
 def _weighted(seconds: Sequence[float | None], share: Sequence[float]) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from r2med.evaluation.comparison.standings import (
 from r2med.evaluation.comparison.system_classes import classes
 from r2med.evaluation.measure import Measure, significance
 from r2med.evaluation.measure.intervals import pair_run_shares
-from r2med.evaluation.measure.measures import MIMIC, MIMIC_LABELLED, heading
+from r2med.evaluation.measure.measures import heading
 from r2med.evaluation.measure.order_turns import order_turns
 from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.measure.significance import RESAMPLES, SystemPairs, Values
@@ -54,16 +54,6 @@ from r2med.foundation.engine.threads import map_threads
 from r2med.foundation.text.plurals import counted
 
 MOVERS = 5
-
-
-def labelled_share(records: Iterable[Record]) -> Iterator[str]:
-    """Yield a remark if some of the first ten passages have no label. A mimic rate is then a lower bound."""
-    least = min((record.mean.get(str(MIMIC_LABELLED), 0.0) for record in records), default=1.0)
-    if least < 1:
-        yield (
-            f"{MIMIC} counts labelled passages only, so it is a lower bound: of the first {MIMIC.cutoff} passages of "
-            f"each system, {100 * least:.0f} % or more have a label"
-        )
 
 
 @dataclass(frozen=True)
@@ -286,7 +276,6 @@ def comparison(
         notices=(
             *notices,
             *left_out,
-            *(labelled_share(kept.record for kept in collection) if Measure.parse(measure) == MIMIC else ()),
             *approximate_searches(kept.record for kept in collection),
             *(f"{name}: {words}" for name, words in stated_training(_records(collection)).items()),
             *unpacked_records(kept.record for kept in collection),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from r2med.data.dataset import Dataset
-from r2med.data.overlays import Aspect, Overlay, random_order
+from r2med.data.overlays import Overlay, random_order
 from r2med.evaluation.comparison.corrected_means import CorrectedMean, ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure
 from r2med.evaluation.measure.measures import heading
@@ -24,6 +24,7 @@ from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Page, Section, Table
 from r2med.foundation.store import digest
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 
 
 @dataclass(frozen=True)
@@ -57,24 +58,24 @@ class CorrectedScores:
         }
 
 
-def reviewed_queries(overlays: Sequence[Overlay], dataset: str, aspect: Aspect = "relevance") -> set[str]:
+def reviewed_queries(overlays: Sequence[Overlay], dataset: str) -> set[str]:
     """Return the queries of the random sample whose whole pool people labelled.
 
     The pool of a query are the documents that judges labelled. The sample are the first queries of the random order,
     which follows from their ids, up to the first that people did not label. Queries behind it could have been chosen by
     hand, so they do not count.
     """
-    done = _labelled(overlays, dataset, aspect)
+    done = _labelled(overlays, dataset)
     return {query for query, _ in takewhile(lambda each: each[1], done.items())}
 
 
-def _labelled(overlays: Sequence[Overlay], dataset: str, aspect: Aspect) -> dict[str, bool]:
+def _labelled(overlays: Sequence[Overlay], dataset: str) -> dict[str, bool]:
     """Return query -> True if people labelled its whole pool as a random one, in the random order of queries.
 
     A passage that people disagree about without a decision counts as not labelled.
     """
-    unsettled = {pair for overlay in overlays for pair in overlay.unsettled(dataset, aspect)}
-    labels = [label for overlay in overlays for label in overlay.of(dataset, aspect)]
+    unsettled = {pair for overlay in overlays for pair in overlay.unsettled(dataset)}
+    labels = [label for overlay in overlays for label in overlay.of(dataset)]
     pools = _documents((label.query, label.document) for label in labels if label.judge)
     drawn = {(label.query, label.document) for label in labels if label.drawn == "random"}
     seen = _documents(drawn - unsettled)
@@ -86,13 +87,12 @@ def without_pool(
     dataset: str,
     queries: Sequence[str],
     reviewed: set[str],
-    aspect: Aspect = "relevance",
 ) -> set[str]:
     """Return the queries without a pool that belong to the sample: the same share as of the queries with one.
 
     Nothing is to be labelled for them, so people's value is known. Without them, the sample would not be like the rest.
     """
-    pooled = {label.query for overlay in overlays for label in overlay.of(dataset, aspect) if label.judge}
+    pooled = {label.query for overlay in overlays for label in overlay.of(dataset) if label.judge}
     others = sorted((query for query in queries if query not in pooled), key=lambda query: digest([dataset, query]))
     share = len(reviewed & set(queries)) / (len(queries) - len(others))
     return set(others[: round(share * len(others))])
@@ -152,14 +152,13 @@ def reviewed_scores(
     relabelled_runs = [relabelled(collection, each, datasets, drawn=False).with_measure(measure) for each in in_runs]
     by_judge, values = relabelled_runs[0], [each.values(measure) for each in relabelled_runs]
     by_people = relabelled(collection, overlays, datasets).with_measure(measure).values(measure)
-    aspect: Aspect = "mimic" if Measure.parse(measure).lower_is_better else "relevance"
     found = {}
     for dataset, (queries, _) in values[0].items():
         judge = np.mean([each[dataset][1] for each in values], axis=0)
         name = next(known for known in datasets if dataset.startswith(f"{known}+") or dataset == known)
-        sampled = reviewed_queries(overlays, name, aspect) & set(queries)
+        sampled = reviewed_queries(overlays, name) & set(queries)
         if len(sampled) > 1:
-            sampled |= without_pool(overlays, name, queries, sampled, aspect)
+            sampled |= without_pool(overlays, name, queries, sampled)
         reviewed = np.array([place for place, query in enumerate(queries) if query in sampled], dtype=np.intp)
         found[name] = (100 * judge, reviewed, 100 * by_people[dataset][1][:, reviewed])
     return ReviewedScores(tuple(by_judge.systems), found)
@@ -176,14 +175,12 @@ def corrected_scores(
     Raises UserError if people labelled the whole pool of fewer than two randomly drawn queries of a dataset.
     """
     measure = str(Measure.parse(measure))
-    lower = Measure.parse(measure).lower_is_better
     values = reviewed_scores(collection, overlays, datasets, measure)
-    aspect: Aspect = "mimic" if lower else "relevance"
     unused = {
-        name: sum(_labelled(overlays, name, aspect).values()) - len(reviewed_queries(overlays, name, aspect))
+        name: sum(_labelled(overlays, name).values()) - len(reviewed_queries(overlays, name))
         for name in values.datasets
     }
-    unsettled = {name: sum(len(each.unsettled(name, aspect)) for each in overlays) for name in values.datasets}
+    unsettled = {name: sum(len(each.unsettled(name)) for each in overlays) for name in values.datasets}
     for name, (_, reviewed, _) in values.datasets.items():
         if len(reviewed) < 2 and unsettled[name]:
             raise UserError(
@@ -199,10 +196,10 @@ def corrected_scores(
             )
     names = tuple(values.datasets)
     scores = {system: mean for system in values.systems if (mean := values.mean(names, system))}
-    ranked = sorted(scores, key=lambda system: scores[system].value * (1 if lower else -1))
+    ranked = sorted(scores, key=lambda system: -scores[system].value)
     if not scores:
         raise UserError(
-            f"no system has a record on each of {', '.join(names)}: r2med run SYSTEM --data {','.join(names)}"
+            f"no system has a record on each of {', '.join(names)}: r2med run SYSTEM --data {quoted(','.join(names))}"
         )
     pairs = {pair: mean for pair in combinations(ranked, 2) if (mean := values.mean(names, *pair))}
     unused = {name: count for name, count in unused.items() if count}

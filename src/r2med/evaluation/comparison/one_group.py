@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from r2med.data.dataset_cards import OWN_DATA, home_group
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 
 DEMO = "demo"
 
@@ -56,12 +56,7 @@ def not_averaged(home: Home, members: Sequence[str]) -> str:
     if labels:
         return f"{', '.join(members)} is left out, because scores with other labels are not averaged together"
     if group == DEMO:
-        return Notice(
-            "the demo is left out, because it says nothing about other data: compare it with ",
-            Setting("compare", data=[DEMO]),
-        )
-    words = list(members) if group == OWN_DATA else [group]
-    return Notice(
-        f"{group} is left out, because groups are not averaged together: compare it with ",
-        Setting("compare", data=words),
-    )
+        return f"the demo is left out, because it says nothing about other data: choose it by data (--data {DEMO})"
+    words = ",".join(members) if group == OWN_DATA else group
+    typed = f"data (--data {shlex.quote(words)})"
+    return f"{group} is left out, because groups are not averaged together: choose it by {typed}"

@@ -47,7 +47,12 @@ def details(pair: Pair, lower_is_better: bool = False) -> str:
 
 
 def chance(pair: Pair) -> str:
-    """Return how much of the interval comes from the queries and from the runs, and how likely the order turns."""
+    """Return how much of the interval comes from the queries and from the runs, and how likely the order turns.
+
+    If neither system varies, all chance is that of the queries, and the runs are not mentioned.
+    """
+    if pair.from_runs == 0 and pair.turns_on_new_queries is not None:
+        return f"As many new queries turn their order with a probability of {_percent(pair.turns_on_new_queries)}."
     parts = f"{reach(pair.from_queries)} from the queries, {reach(pair.from_runs)} from the runs"
     if pair.turns_on_same_queries is None or pair.turns_on_new_queries is None:
         return f"Chance: {parts}. How likely one more run of each turns their order is not known."

@@ -10,8 +10,6 @@ from r2med.data.dataset_cards import BENCHMARK, DatasetCard
 from r2med.foundation.core.errors import UserError, unknown
 
 FAMILIES = ("nDCG", "MAP", "R", "P", "MRR")
-MIMIC_FAMILIES = ("Mimic", "MimicLabelled")
-"""Families that are computed from labels of mimics, not from qrels: `mimic_rate.py`."""
 ASPECT_FAMILIES = ("alpha-nDCG", "weighted-alpha-nDCG", "A-Recall")
 """Families that need the aspects of the answers: `aspect_scores.py` computes them."""
 ANSWER_FAMILIES = (
@@ -52,8 +50,8 @@ class Measure:
 
     @property
     def lower_is_better(self) -> bool:
-        """True for passages that argue for another answer, for undecided answers, and for errors of confidence."""
-        return self.family in ("Mimic", "undecided", "brier")
+        """True for undecided answers, and for errors of confidence."""
+        return self.family in ("undecided", "brier")
 
     @property
     def from_qrels(self) -> bool:
@@ -64,7 +62,7 @@ class Measure:
     def parse(cls, text: str) -> Measure:
         """Return the measure that prints as `text`, in any case. `Recall@10` and `Precision@10` are accepted too."""
         match = _FORM.fullmatch(text.strip())
-        families = (*FAMILIES, *MIMIC_FAMILIES, *ASPECT_FAMILIES, *ANSWER_FAMILIES)
+        families = (*FAMILIES, *ASPECT_FAMILIES, *ANSWER_FAMILIES)
         by_lower = {**{name.lower(): name for name in families}, **ALIASES}
         family = by_lower.get(match[1].lower()) if match else None
         if match is None or family is None:
@@ -94,19 +92,15 @@ ASPECT_MEASURES = (
 """The measures of records on datasets with aspects: those of BRIGHT-Pro, with its cutoff 25, and two at 10."""
 HEADLINE_MEASURE = Measure("nDCG", 10)
 """The main measure of the benchmark's tables."""
-MIMIC = Measure("Mimic", 10)
-"""The share of the first ten passages that argue for another answer. A passage without a label does not count."""
-MIMIC_LABELLED = Measure("MimicLabelled", 10)
-"""The share of the first ten passages with a label that says which answer they argue for."""
 
-RECORDED_MEASURES = tuple(map(str, (*DEFAULT_MEASURES, *ASPECT_MEASURES, MIMIC, MIMIC_LABELLED)))
+RECORDED_MEASURES = tuple(map(str, (*DEFAULT_MEASURES, *ASPECT_MEASURES)))
 """The names of all measures that a record can hold."""
 
 
 def recorded_measure(text: str) -> str:
     """Return the name of a measure of records. Raises UserError if it is not one of them.
 
-    Only records on datasets with labels of mimics hold Mimic@10, and only those with aspects the measures of aspects.
+    Only records on datasets with aspects hold the measures of aspects.
     """
     name = str(Measure.parse(text))
     if name not in RECORDED_MEASURES:

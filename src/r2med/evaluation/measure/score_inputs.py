@@ -15,7 +15,6 @@ from r2med.evaluation.measure.measures import (
     ASPECT_FAMILIES,
     ASPECT_MEASURES,
     DEFAULT_MEASURES,
-    MIMIC_FAMILIES,
     Measure,
 )
 from r2med.foundation.core.errors import UserError, refuse_table
@@ -48,8 +47,6 @@ def given_measures(
     """Return the measures of rankings and those of aspects. Raises UserError for one that qrels cannot give."""
     given = DEFAULT_MEASURES if measures is None else several(measures)
     wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in given]
-    if mimics := [measure for measure in wanted if measure.family in MIMIC_FAMILIES]:
-        raise UserError(f"{mimics[0]} needs labels that qrels do not have: r2med compare --overlay FILE shows it")
     if of_answers := [measure for measure in wanted if measure.family in ANSWER_FAMILIES]:
         raise UserError(f"{of_answers[0]} is a measure of answers, not of rankings: r2med compare --answers shows it")
     by_aspects = [measure for measure in wanted if measure.family in ASPECT_FAMILIES]

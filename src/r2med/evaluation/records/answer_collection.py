@@ -20,6 +20,8 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.spec import named_system
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -201,17 +203,22 @@ def newest_of_each(kept: Iterable[StoredAnswers]) -> AnswerCollection:
     records = tuple(kept)
     name_of = _naming(records)
     best: dict[tuple[str, str, int], StoredAnswers] = {}
-    left_out: dict[Path, tuple[str, str, int]] = {}
+    replaced: list[str] = []
     for each in records:
         cell = name_of(each.record), each.record.dataset.name, each.record.repeat
         other = best.setdefault(cell, each)
         if other is not each:
-            best[cell], worse = (each, other) if _order(each) > _order(other) else (other, each)
-            left_out[worse.path] = cell
-    notices = [
-        f"{path} is left out: {best[cell].path} is newer or has more questions" for path, cell in left_out.items()
-    ]
-    return AnswerCollection(tuple(best.values()), tuple(notices))
+            best[cell] = each if _order(each) > _order(other) else other
+            replaced.append(f"{cell[0]} on {cell[1]}")
+    return AnswerCollection(tuple(best.values()), tuple(_replaced(replaced)))
+
+
+def _replaced(names: Sequence[str]) -> Iterator[str]:
+    """Yield one notice about all answer records that others replace; nothing if there are none."""
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        older = counted(len(names), "older answer record")
+        yield f"{older} left out ({names[0]}{more}): others are newer or have more questions"
 
 
 def _order(each: StoredAnswers) -> tuple[int, str]:
@@ -272,7 +279,8 @@ def _read_all(source: Path) -> list[StoredAnswers]:
     files = [source] if source.is_file() else answer_files(source)
     if not files:
         raise UserError(
-            f"there are no answer records in {source}: make some with r2med answer bm25 --reader LLM -o {source}"
+            f"there are no answer records in {source}: make some with "
+            f"r2med answer bm25 --reader LLM -o {quoted(source)}"
         )
     return [StoredAnswers(record, path) for record, path in sound_records(files, AnswerRecord.read, answer_faults)]
 

@@ -132,12 +132,10 @@ class JudgeFacts(RecordPart):
     judge: str
     """The LLM that judged."""
     controls: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    """Kind of control -> (number judged as they should be, number asked), for those that were asked first. All readers,
-    systems and datasets of a command have the same controls."""
-    mixed: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    """The same for the controls that were mixed among the answers. Empty in records of earlier versions."""
-    trust: Literal["", "not tested", "failed its controls"] = ""
-    """What readers of the scores must know: there were too few controls, or those among the answers failed."""
+    """Kind of control -> (number judged as they should be, number asked). All readers, systems and datasets of a
+    command have the same controls."""
+    trust: Literal["", "not tested"] = ""
+    """What readers of the scores must know: "not tested" if there were too few controls."""
     agreed: int = 0
     """Number of answers for which rule and judge say the same."""
     both: int = 0
@@ -219,10 +217,6 @@ class AnswerRecord(RecordPart):
     searching: dict[str, float] = Field(default_factory=dict)
     """In the condition "searched", means over the questions: searches, repeated, new_relevant (per search), turns,
     tokens, dollars and seconds, and the shares of questions whose reference answer was a guess or a find."""
-
-    as_browsecomp: dict[str, float] = Field(default_factory=dict)
-    """In the condition "searched", figures by the rules of BrowseComp-Plus, in percent. They are not the scores of the
-    record: accuracy is over the files that exist, and citations are digits in brackets."""
 
     @property
     def name(self) -> str:

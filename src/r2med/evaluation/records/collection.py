@@ -13,6 +13,7 @@ from typing import TypeVar
 from r2med.data.benchmark_names import fits_card, is_reserved, is_source_of, known_fingerprints, own_name, reserved_card
 from r2med.evaluation.records.answer_record import SUFFIX as ANSWERS_SUFFIX
 from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.last_named import last_named, version
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_checks import record_faults
 from r2med.evaluation.records.repeats import mixed_repeats
@@ -24,6 +25,7 @@ from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.one_or_many import flattened
 from r2med.foundation.core.spec import named_system, variants
 from r2med.foundation.store import default_store
+from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
@@ -52,9 +54,9 @@ def collect(
     """Read records from files, from folders, or by the names of systems in `results`. Without sources, read `results`.
 
     With the fingerprint of a dataset, only its records are read: folders with different data may have one name.
-    If a dataset changed and a system was run on it again, only its newest record is read. A record with a larger share
-    of failures than `max_failures` is left out with a note. Raises UserError if no record is left, if records of one
-    dataset were made on different data, or if two records claim one cell.
+    If the code or the settings of a system changed, or a dataset, only what the last run named is read (`last_named`).
+    A record with a larger share of failures than `max_failures` is left out with a note. Raises UserError if no record
+    is left, or if records of different folders have the same name and other data or another version.
     """
     folder = Path(results)
     kept: dict[Path, StoredRecord] = {}
@@ -69,7 +71,7 @@ def collect(
             read = _named(str(source), everything, folder)
         kept |= {each.path: each for each in read}
     wanted = [each for each in kept.values() if fingerprint in ("", each.record.dataset.fingerprint)]
-    return checked(_without_outdated(_without_failed_tries(wanted, max_failures)), max_failures)
+    return checked(last_named(_without_failed_tries(wanted, max_failures)), max_failures)
 
 
 def _is_system(source: str | Path, folder: Path) -> bool:
@@ -88,7 +90,7 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
     first: dict[str, StoredRecord] = {}
     for kept in without_failed((each for cell in records for each in cell.repeats), max_failures):
         record = kept.record
-        key = (record.system, record.dataset.name)
+        key = (record.display_name, record.dataset.name)
         other = first.setdefault(record.dataset.name, kept)
         if fault := misfit(kept, other):
             raise UserError(fault)
@@ -96,14 +98,17 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
         if same := next((other for other in repeats if other.record.repeat == record.repeat), None):
             repeat = f" of repeat {record.repeat}" if record.repeat else ""
             raise UserError(
-                f"{record.system} has two records{repeat} on {record.dataset.name}, {same.path} and {kept.path}: "
-                "give the path of the right one, or delete the other"
+                f"{record.display_name} has two records{repeat} on {record.dataset.name}, {same.path} and {kept.path}: "
+                "give one of the two folders, or run one version under a name of its own with ",
+                Setting("run", name=...),
             )
         repeats.append(kept)
     for (system, dataset), repeats in cells.items():
         if mixed := mixed_repeats([each.record.settings for each in repeats]):
             raise UserError(
-                f"{system} on {dataset}: {mixed}; give the paths of the right records, or delete the others"
+                f"{system} on {dataset}: {mixed}; give one of the two folders, or run one version under a name of its "
+                "own with ",
+                Setting("run", name=...),
             )
     return RecordCollection({key: _together(repeats) for key, repeats in cells.items()})
 
@@ -122,7 +127,7 @@ def without_failed(records: Iterable[StoredRecord], max_failures: float) -> list
     given = list(records)
     faults = [_failed(kept.record, max_failures) for kept in given]
     failed = [
-        (f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}", fault)
+        (f"{kept.path}: {kept.record.display_name} on {kept.record.dataset.name}", fault)
         for kept, fault in zip(given, faults, strict=True)
         if fault
     ]
@@ -148,39 +153,28 @@ def misfit(kept: StoredRecord, other: StoredRecord) -> str:
 
 
 def _without_failed_tries(records: Sequence[StoredRecord], limit: float) -> list[StoredRecord]:
-    """Return the records without those that failed too often and have a sound record of the same system beside them."""
+    """Return the records without those that failed too often and have a sound record of the same system beside them.
 
-    def cell(kept: StoredRecord) -> tuple[str, str, int]:
-        return kept.record.system, kept.record.dataset.fingerprint, kept.record.repeat
+    A sound record of another version of the system does not replace them: its scores are those of other code.
+    """
+
+    def cell(kept: StoredRecord) -> tuple[str, int, str]:
+        return kept.record.display_name, kept.record.repeat, version(kept.record)
 
     sound = {cell(kept): kept for kept in records if not _failed(kept.record, limit)}
     left_out = [kept for kept in records if cell(kept) in sound and _failed(kept.record, limit)]
-    for kept in left_out:
-        log.info("%s is left out: it failed too often, and %s is used", kept.path, sound[cell(kept)].path)
+    _report_left_out((kept, f"it failed too often, and {sound[cell(kept)].path} is used") for kept in left_out)
     return [kept for kept in records if kept not in left_out]
 
 
-def _without_outdated(records: Sequence[StoredRecord]) -> list[StoredRecord]:
-    """Return the records without those of earlier data that have a newer record of the same system beside them.
-
-    `r2med data import --update` changes a dataset and keeps its name. Its earlier records stay in the same folder.
-    """
-
-    def cell(kept: StoredRecord) -> tuple[Path, str, str]:
-        return kept.path.parent, kept.record.system, kept.record.dataset.name
-
-    newest: dict[tuple[Path, str, str], StoredRecord] = {}
-    for kept in records:
-        if kept.record.created >= newest.setdefault(cell(kept), kept).record.created:
-            newest[cell(kept)] = kept
-    left_out = [kept for kept in records if _is_outdated(kept.record, newest[cell(kept)].record)]
-    for kept in left_out:
-        log.info("%s is left out: its data have changed, and %s is newer", kept.path, newest[cell(kept)].path)
-    return [kept for kept in records if kept not in left_out]
-
-
-def _is_outdated(record: Record, newest: Record) -> bool:
-    return record.created < newest.created and record.dataset.fingerprint != newest.dataset.fingerprint
+def _report_left_out(reasons: Iterable[tuple[StoredRecord, str]]) -> None:
+    """Write one note for each system, however many of its datasets and repeats are left out."""
+    by_system: dict[str, list[str]] = {}
+    for stored, reason in reasons:
+        by_system.setdefault(stored.record.display_name, []).append(f"{stored.path} is left out: {reason}")
+    for system, notes in by_system.items():
+        more = f" (and {len(notes) - 1} more of {system})" if len(notes) > 1 else ""
+        log.info("%s%s", notes[0], more)
 
 
 AnyRecord = TypeVar("AnyRecord", Record, AnswerRecord)
@@ -227,7 +221,7 @@ def _read_all(source: Path) -> list[StoredRecord]:
         )
     files = [source] if source.is_file() else record_files(source)
     if not files:
-        raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
+        raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {quoted(source)}")
     return [StoredRecord(record, path) for record, path in sound_records(files, Record.read, record_faults)]
 
 
@@ -270,9 +264,9 @@ def may_be_record(path: Path) -> bool:
 
 
 def _named(name: str, everything: Sequence[StoredRecord], folder: Path) -> list[StoredRecord]:
-    systems = dict.fromkeys(kept.record.system for kept in everything)
+    systems = dict.fromkeys(kept.record.display_name for kept in everything)
     meant = named_system(name, systems)
-    read = [kept for kept in everything if kept.record.system == meant]
+    read = [kept for kept in everything if kept.record.display_name == meant]
     if not read:
         there = ", ".join(systems) or "no system"
         raise unknown(

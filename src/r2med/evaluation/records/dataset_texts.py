@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from r2med.data import Corpus, load
+from r2med.data import Corpus
+from r2med.data.loading import load_dataset
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import folder_in
@@ -54,7 +55,7 @@ def _in_folder(folder: Path, store: Store) -> Iterator[str]:
     scratch = store.scratch()
     try:
         with contextlib.suppress(UserError):  # it is no dataset, or no longer one
-            dataset = load(folder, Store(scratch))
+            dataset = load_dataset(folder, Store(scratch))
             yield from _documents(dataset.corpus)
             for query in dataset.queries:
                 yield from (query.text, query.answer, *query.options)

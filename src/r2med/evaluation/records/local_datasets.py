@@ -9,10 +9,10 @@ from pathlib import Path
 from r2med.data import Dataset
 from r2med.data import names as dataset_words
 from r2med.data.dataset_cards import cards
-from r2med.data.given_data import GivenData, loaded
+from r2med.data.given_data import GivenData
 from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
-from r2med.data.loading import name_of
+from r2med.data.loading import load_dataset, name_of
 from r2med.evaluation.records.record import DatasetFacts
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_name
@@ -90,4 +90,4 @@ def _local(word: str | Dataset, store: Store) -> Dataset:
     card = cards().get(word) if isinstance(word, str) else None
     if card and card.hub and not card.folder and not is_fetched(card.hub, store):
         raise UserError(f"it is not on this machine: fetch it with r2med data fetch {word}, or give its folder as data")
-    return loaded(word, store)
+    return word if isinstance(word, Dataset) else load_dataset(word, store)

@@ -21,6 +21,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import MOST_REPEATS
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import refuse_device, write_json
+from r2med.foundation.text.terminal_text import quoted
 
 FORMAT = 1
 
@@ -169,7 +170,7 @@ def locked_collection(
     read = collect(lock.systems, results, max_failures)
     cells = {key: kept for key, kept in read.cells.items() if key[1] in lock.datasets}
     for fault in _faults(lock, cells):
-        raise UserError(f"{path}: {fault}: run r2med run --lock {path}")
+        raise UserError(f"{path}: {fault}: run r2med run --lock {quoted(path)}")
     return RecordCollection(cells)
 
 

@@ -44,7 +44,7 @@ class OverlayFacts(RecordPart):
     reviewed: int = 0
     """Number of these labels that people gave."""
     trust: str = ""
-    """What planted controls say against its judges: empty, "not tested" or "failed its controls"."""
+    """What readers of its labels must know: "not tested" if a judge had too few planted controls."""
 
 
 class DatasetFacts(RecordPart):
@@ -238,6 +238,10 @@ class Record(RecordPart):
     """The digest of the lock that decided this evaluation beforehand; empty without one."""
     unpacked: bool = False
     """True if the record came from a pack and was not scored on this machine since."""
+    name: str = ""
+    """The name that the run gave the system; empty if the system is shown as typed."""
+    named: str = ""
+    """Date and time in UTC at which a run last named the record: it made the record, or read it from its folder."""
 
     @field_validator("settings")
     @classmethod
@@ -246,7 +250,12 @@ class Record(RecordPart):
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
-        return f"Record({self.system} on {self.dataset.name}: {shown})"
+        return f"Record({self.display_name} on {self.dataset.name}: {shown})"
+
+    @property
+    def display_name(self) -> str:
+        """The name of the system in tables: the given one, or the system as typed."""
+        return self.name or self.system
 
     @property
     def repeat(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from r2med.evaluation.records.record import Record, StageFacts
+from r2med.evaluation.records.system_names import name_fault
 
 LARGEST = 1e15
 """The largest number in a record. Beyond it sums lose digits, and no corpus has that many documents or tokens."""
@@ -22,6 +23,8 @@ def record_faults(record: Record) -> Iterator[str]:
     for query, values in record.per_query.items():
         if values.keys() != record.mean.keys():
             yield f"{query[:60]} has other measures than the mean"
+    if record.name and name_fault(record.name):
+        yield f"{record.name[:200]!r} cannot be the name of a system"
     numbers = [number for stage in record.stages for number in _numbers(stage)]
     if any(number < 0 for number in numbers):
         yield "the cost of a stage is negative"

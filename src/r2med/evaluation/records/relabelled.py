@@ -33,8 +33,8 @@ def relabelled(
     cells = [_relabelled(kept, changed[name]) for (_, name), kept in collection.cells.items() if name in changed]
     if not cells:
         known = ", ".join(sorted(wanted))
-        raise UserError(f"the overlays label {known}, and no record is on them: r2med run SYSTEM --data {known}")
-    return RecordCollection({(kept.record.system, kept.record.dataset.name): kept for kept in cells})
+        raise UserError(f"the overlays label {known}, and no record is on them: run a system on them first")
+    return RecordCollection({(kept.record.display_name, kept.record.dataset.name): kept for kept in cells})
 
 
 def recorded_datasets(

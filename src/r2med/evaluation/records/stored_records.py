@@ -15,7 +15,7 @@ import numpy as np
 
 from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure
-from r2med.evaluation.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES, MIMIC_FAMILIES
+from r2med.evaluation.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import FileFacts, Record
@@ -37,8 +37,6 @@ class StoredRecord:
     """Why the record of an entry is not verified; empty if it is, and for records that were run here."""
     entry: str = ""
     """The names of the entries with this record, separated by commas; empty for records that were run here."""
-    typed: str = ""
-    """The system as it was typed, if the record is shown under another name; otherwise empty."""
     later: tuple[StoredRecord, ...] = ()
     """The records of later repeats of the same system on the same dataset, in their order."""
 
@@ -91,9 +89,14 @@ class StoredRecord:
     @property
     def how_to_make_it_again(self) -> str:
         """The end of a message: the command that makes the record and its files again."""
-        name = self.record.dataset.name
-        data = name if name in cards() or name in groups()["demo"] else "FOLDER"
-        return Notice("make it again with ", Command("run", self.record.system, data=data))
+        data = typed_name(self.record.dataset.name)
+        name = {"name": self.record.name} if self.record.name else {}
+        return Notice("make it again with ", Command("run", self.record.system, data=data, **name))
+
+
+def typed_name(name: str) -> str:
+    """Return the name of a dataset in records as it is typed. Only its owner knows where a folder is."""
+    return name if name in cards() or name in groups()["demo"] else "FOLDER"
 
 
 @dataclass(frozen=True)
@@ -180,16 +183,20 @@ class RecordCollection:
 
 
 def missing_repeats(collection: RecordCollection) -> Iterator[str]:
-    """Yield a remark for each system and dataset that lacks a repeat before its last one."""
+    """Yield a remark for each system that lacks a repeat before its last one, with its datasets."""
+    datasets: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (system, dataset), kept in collection.cells.items():
         numbers = [each.record.repeat for each in kept.repeats]
-        if missing := [str(number) for number in range(max(numbers)) if number not in numbers]:
-            which = f"repeat {missing[0]} is" if len(missing) == 1 else f"repeats {', '.join(missing)} are"
-            yield f"{system} on {dataset}: {which} missing, and the others are averaged"
+        if missing := tuple(str(number) for number in range(max(numbers)) if number not in numbers):
+            datasets.setdefault((system, missing), []).append(dataset)
+    for (system, missing), names in datasets.items():
+        which = f"repeat {missing[0]} is" if len(missing) == 1 else f"repeats {', '.join(missing)} are"
+        yield f"{system} on {_counted(names)}: {which} missing, and the others are averaged"
 
 
 def equal_repeats(collection: RecordCollection) -> Iterator[str]:
-    """Yield a remark for each varying system and dataset of which two repeats have the same rankings."""
+    """Yield a remark for each varying system of which two repeats have the same rankings, with its datasets."""
+    datasets: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (system, dataset), kept in collection.cells.items():
         by_run: dict[str, list[str]] = {}
         for each in kept.repeats:
@@ -197,10 +204,17 @@ def equal_repeats(collection: RecordCollection) -> Iterator[str]:
                 by_run.setdefault(each.record.run.sha256, []).append(str(each.record.repeat))
         for numbers in by_run.values():
             if len(numbers) > 1:
-                yield (
-                    f"{system} on {dataset}: repeats {', '.join(numbers)} have the same rankings. Either its LLM "
-                    "answers the same each time, or its seeds make no difference, or they are copies of one run"
-                )
+                datasets.setdefault((system, tuple(numbers)), []).append(dataset)
+    for (system, repeats), names in datasets.items():
+        yield (
+            f"{system} on {_counted(names)}: repeats {', '.join(repeats)} have the same rankings. Either its LLM "
+            "answers the same each time, or its seeds make no difference, or they are copies of one run"
+        )
+
+
+def _counted(datasets: Sequence[str]) -> str:
+    """Return the one dataset, or how many there are: a note that is equal for all of them is one note."""
+    return datasets[0] if len(datasets) == 1 else f"{len(datasets)} datasets"
 
 
 def with_rankings(collection: RecordCollection) -> RecordCollection:
@@ -231,7 +245,7 @@ def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[floa
         known = next(iter(kept.record.per_query.values()), {})
         if measure not in known:
             error = _needs_labels(measure) or unknown("measure", measure, known)
-            raise UserError(f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}: ", error) from None
+            raise UserError(f"{kept.path}: {kept.record.display_name} on {kept.record.dataset.name}: ", error) from None
         raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
 
 
@@ -249,10 +263,4 @@ def _needs_labels(measure: str) -> str:
             f"{measure} needs a dataset with aspects, such as demo/Medical-Sciences: choose it with ",
             Setting("compare", data=...),
         )
-    if family not in MIMIC_FAMILIES:
-        return ""
-    return Notice(
-        f"{measure} needs labels of passages that argue for another answer: ",
-        Setting("compare", overlays="FILE"),
-        " adds them, and r2med judge --rubric mimic makes them",
-    )
+    return ""

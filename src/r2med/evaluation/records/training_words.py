@@ -1,4 +1,4 @@
-"""What the models of a system were trained with, in the words that a comparison, a board and `verify` show."""
+"""What the models of a system were trained with, in the words that a comparison and a board show."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from r2med.evaluation.records.record import Record
 
 def unpacked_records(records: Iterable[Record]) -> list[str]:
     """Return a line that names the systems with such records; nothing if there are none."""
-    systems = dict.fromkeys(record.system for record in records if record.unpacked)
+    systems = dict.fromkeys(record.display_name for record in records if record.unpacked)
     if not systems:
         return []
     return [f"{', '.join(systems)}: from a pack, not scored on this machine; the command that made it scores it again"]

@@ -9,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from r2med.data import Dataset, load, names
+from r2med.data import Dataset, names
+from r2med.data.loading import load_dataset
+from r2med.data.locating import announce_fetching
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.system_names import name_fault
 from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
 from r2med.evaluation.running.results import Cell, Results
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.runtime.runtime import Runtime, check_repeats
@@ -40,6 +43,8 @@ class RunPlan:
     """The file of the lock that the evaluation must keep to; empty without one."""
     repeats: int = 1
     """Number of runs of a system that varies."""
+    name: str = ""
+    """What tables call the only system; empty if each is shown as typed."""
     _expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict, compare=False, repr=False)
     """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
 
@@ -57,9 +62,13 @@ class RunPlan:
         A system runs inside the block that `within` returns.
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
+        self.check_installed()
         # One view of the store for everything, so that what one system made is used by the next one.
         store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
-        datasets = [_attempt(load, source, store) if isinstance(source, str) else source for source in self.data]
+        announce_fetching([source for source in self.data if isinstance(source, str)], store)
+        datasets = [
+            _attempt(load_dataset, source, store) if isinstance(source, str) else source for source in self.data
+        ]
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
         faults = [_attempt(system.check, loaded, self.repeats) for system in self.systems]
@@ -75,12 +84,19 @@ class RunPlan:
             for name, dataset in zip(self.dataset_names, datasets, strict=True):
                 error = fault if isinstance(fault, UserError) else dataset
                 if isinstance(error, UserError) or not isinstance(dataset, Dataset):
-                    row.append(Cell(system.name, name, error=str(error)))
+                    row.append(Cell(self.name or system.name, name, error=str(error)))
                     continue
                 with within(system, dataset):
                     row.append(self._cell(system, dataset, out, k, store, announce))
             rows.append(tuple(row))
         return Results(tuple(rows), repeats=self.repeats)
+
+    def check_installed(self) -> None:
+        """Raise MissingExtraError if a system needs an optional part that is not installed. No data are loaded."""
+        self.runtime.engine  # noqa: B018  # a cluster is an optional part, too
+        for system in self.systems:
+            if isinstance(fault := _attempt(system.check_installed), MissingExtraError):
+                raise fault  # any other fault is that of one system, and the others run
 
     @property
     def steps(self) -> int:
@@ -105,7 +121,7 @@ class RunPlan:
 
     def datasets(self) -> list[Dataset]:
         """Load the datasets and return them."""
-        return [load(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
+        return [load_dataset(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
 
     def _cell(
         self,
@@ -117,7 +133,7 @@ class RunPlan:
         announce: Callable[[str], None],
     ) -> Cell:
         """Return all repeats of a system on a dataset. Those that are left after an error are not run."""
-        cell, runs = Cell(system.name, dataset.name), self.runs(system)
+        cell, runs = Cell(self.name or system.name, dataset.name), self.runs(system)
         for repeat in range(runs):
             announce(f"{dataset.name} · {system.name}" + (f" · repeat {repeat} of 0 to {runs - 1}" if runs > 1 else ""))
             repeated = system.in_repeat(repeat) if runs > 1 else system
@@ -137,7 +153,8 @@ class RunPlan:
         with system.traced(dataset):
             if shared not in self._expansions:
                 self._expansions[shared] = system.expand(dataset, store)
-            return evaluated(system, dataset, out, k, store, fresh, self._expansions[shared], self._locked)
+            expansion = self._expansions[shared]
+            return evaluated(system, dataset, out, k, store, fresh, expansion, self._locked, self.name)
 
 
 def plan_run(
@@ -150,9 +167,13 @@ def plan_run(
     suite: str = "",
     lock: Path | str = "",
     repeats: int | None = None,
+    name: str = "",
     setup: Setup | Runtime,
 ) -> RunPlan:
-    """Return the systems and datasets to evaluate. Raises UserError if a name is unknown or a setting has no effect."""
+    """Return the systems and datasets to evaluate. `name` is what tables call the only system.
+
+    Raises UserError if a name is unknown or a setting has no effect.
+    """
     if repeats is not None:
         check_repeats(repeats)
     runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
@@ -188,11 +209,28 @@ def plan_run(
                 Command("run", "bge-reranker", candidates="FILE"),
             )
         raise UserError("no system to run: name one, such as bm25, or a suite")
+    if name:
+        _check_name(name, tuple(parsed), lock, runtime)
+        name = "" if name in parsed else name
     sources: list[str | Dataset] = []
     for source in data or ["demo"]:
         meant = [source] if isinstance(source, Dataset) else names(source)
         sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
-    return RunPlan(tuple(parsed.values()), tuple(sources), runtime, lock, repeats or 1)
+    return RunPlan(tuple(parsed.values()), tuple(sources), runtime, lock, repeats or 1, name)
+
+
+def _check_name(name: str, systems: Sequence[str], lock: Path | str, runtime: Runtime) -> None:
+    """Raise UserError if a name cannot be that of the systems of a run."""
+    if lock:
+        raise UserError(f"{lock} says what its systems are called: leave out ", Setting("run", name=name))
+    if len(systems) > 1:
+        shown = ", ".join(systems[:3]) + (", …" if len(systems) > 3 else "")
+        raise UserError(Setting("run", name=name), f" names one system, not {len(systems)} ({shown}): run each alone")
+    if fault := name_fault(name):
+        raise UserError(Setting("run", name=name), f": {fault}")
+    meant = _attempt(System.parse, name, runtime)
+    if isinstance(meant, System) and meant.name not in systems:
+        raise UserError(Setting("run", name=name), f": {meant.name} is another system: choose another name")
 
 
 ABOUT_TEXTS = ("generations", "recorded", "prompts", "base_url", "llm_backend")

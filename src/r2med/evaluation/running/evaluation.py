@@ -13,7 +13,7 @@ from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import APART_SUFFIX, FileFacts, Record, RunFacts, record_key, set_apart
 from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.running.ir_metadata import metadata_path, write_run_metadata
-from r2med.evaluation.running.new_record import new_record
+from r2med.evaluation.running.new_record import new_record, time_of_naming
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.net.offline import is_offline
@@ -66,13 +66,16 @@ def evaluated(
     fresh: bool = False,
     expansion: Expansion | None = None,
     lock: Lock | None = None,
+    name: str = "",
 ) -> tuple[Record, bool]:
     """Return the record of a system on a dataset, and True if it existed already.
 
-    Raises UserError if `out` has a record that was made before `lock`, which then decides nothing.
+    `name` is what tables call the system. A record that existed notes when it was named, because of several versions of
+    a system the one that a run named last counts. Raises UserError if `out` has a record that was made before `lock`,
+    which then decides nothing.
     """
     with system.runtime.network():
-        return _evaluated(system, dataset, out, k, store, fresh, expansion, lock)
+        return _evaluated(system, dataset, out, k, store, fresh, expansion, lock, name)
 
 
 def _evaluated(
@@ -84,6 +87,7 @@ def _evaluated(
     fresh: bool,
     expansion: Expansion | None,
     lock: Lock | None,
+    name: str,
 ) -> tuple[Record, bool]:
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
@@ -92,7 +96,8 @@ def _evaluated(
     expansion = expansion or system.expand(dataset, store)
     settings = {**system.key(dataset, expansion), "k": k, **repeat_setting(system.repeat)}
     key = record_key(settings, dataset.fingerprint)
-    path = record_path(out, system, dataset, key, set_apart(settings, dataset.part)) if out is not None else None
+    apart = set_apart(settings, dataset.part)
+    path = record_path(out, name or system.name, dataset, key, apart) if out is not None else None
     known = _recorded(path, key, dataset) if path is not None else None
     if known is not None and lock is not None and lock.is_after(known.created):
         raise UserError(
@@ -100,6 +105,8 @@ def _evaluated(
             _AGAIN,
         )
     if path is not None and known is not None and not fresh and (lock is None or lock.digest == known.lock):
+        known = known.model_copy(update={"name": name, "named": time_of_naming()})
+        known.write(path)
         _remove_failed_tries(path, known)
         return known, True
     with noted_versions() as versions:
@@ -119,20 +126,21 @@ def _evaluated(
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
     approximate = system.approximations(dataset, store, k, outcome)
     locked = lock.digest if lock else ""
-    record = new_record(key, system, dataset, outcome, settings, approximate, locked, listed(versions), **files)
+    record = new_record(key, system, dataset, outcome, settings, approximate, locked, listed(versions), name, **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)
     return record, False
 
 
-def record_path(out: Path, system: System, dataset: Dataset, key: str, apart: str = "") -> Path:
-    """Return the path of a record. The key in its name distinguishes records with different settings.
+def record_path(out: Path, name: str, dataset: Dataset, key: str, apart: str = "") -> Path:
+    """Return the path of the record of a system that tables show by a name.
 
+    The key in the file name distinguishes records with different settings.
     A record that is set `apart` has a name by which no board or comparison finds it.
     """
     ending = APART_SUFFIX if apart else ".json"
-    return out.joinpath(*map(slug, dataset.name.split("/")), f"{_stem(system.name)}-{key[:10]}{ending}")
+    return out.joinpath(*map(slug, dataset.name.split("/")), f"{_stem(name)}-{key[:10]}{ending}")
 
 
 def run_path(path: Path) -> Path:
@@ -207,15 +215,15 @@ def _unpacked_fault(record: Record, path: Path, dataset: Dataset) -> str:
 
 def _remove_failed_tries(path: Path, record: Record) -> None:
     """Remove older records of the same system on the same data that had more failures. This record replaces them."""
-    for other in path.parent.glob(f"{glob_safe(_stem(record.system))}-??????????.json"):
+    for other in path.parent.glob(f"{glob_safe(_stem(record.display_name))}-??????????.json"):
         if other == path:
             continue
         try:
             old = Record.read(other)
         except UserError:
             continue
-        same = (old.system, old.dataset.fingerprint, old.settings["k"])
-        if same != (record.system, record.dataset.fingerprint, record.settings["k"]):
+        same = (old.display_name, old.dataset.fingerprint, old.settings["k"])
+        if same != (record.display_name, record.dataset.fingerprint, record.settings["k"]):
             continue
         if old.failures + old.unordered > record.failures + record.unordered and _but_texts(old) == _but_texts(record):
             for file in (*_files_beside(other), other):

@@ -31,11 +31,13 @@ def new_record(
     approximate: Mapping[str, tuple[Approximation, ...]],
     lock: str = "",
     vector_versions: dict[str, list[str]] | None = None,
+    name: str = "",
     **files: FileFacts | None,
 ) -> Record:
     """Return the record of a system on a dataset. `files` are the files beside it: run, traces and generated.
 
-    `vector_versions` are those of the libraries that made its vectors, where these were stored with them.
+    `vector_versions` are those of the libraries that made its vectors, where these were stored with them. `name` is
+    what tables call the system; empty for its own name.
     """
     scores = dataset_scores(dataset, outcome.run)
     return Record(
@@ -57,8 +59,15 @@ def new_record(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         offline=is_offline(),
         lock=lock,
+        name=name,
+        named=time_of_naming(),
         **files,
     )
+
+
+def time_of_naming() -> str:
+    """Return the time in UTC, fine enough to order two runs within one second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
 
 
 def _stage_facts(

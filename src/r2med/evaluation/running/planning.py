@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
-from r2med.data.loading import label_of
+from r2med.data.loading import label_of, load_dataset
 from r2med.evaluation.running.batch import RunPlan
 from r2med.evaluation.running.results import DETERMINISTIC
 from r2med.foundation.core.plan import Plan
@@ -81,5 +81,5 @@ class DatasetOfPlan:
         source = self.source
         if isinstance(source, str) and source in cards() and (counts := cards()[source].counts):
             return counts.queries, counts.documents
-        dataset = source if isinstance(source, Dataset) else load(source, self.runtime.store)
+        dataset = source if isinstance(source, Dataset) else load_dataset(source, self.runtime.store)
         return len(dataset.queries), len(dataset.corpus)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from r2med.data.dataset_cards import BENCHMARK, cards, groups, home_group
 from r2med.data.overlays import overlay_files
 from r2med.evaluation.comparison.comparison import Comparison, comparison
-from r2med.evaluation.measure.measures import AVERAGE, HEADLINE_MEASURE, Measure, group_means, recorded_measure
+from r2med.evaluation.measure.measures import AVERAGE, HEADLINE_MEASURE, group_means, recorded_measure
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.record import Record
@@ -79,7 +79,7 @@ class Cell:
             return {"system": self.system, "dataset": self.dataset, "error": self.error}
         cost = self.cost
         return {
-            "system": record.system,
+            "system": record.display_name,
             "dataset": record.dataset.name,
             "key": record.key,
             "mean": self.means,
@@ -169,8 +169,7 @@ class Results:
         averages = {row[0].system: means[AVERAGE] for row in self.rows if (means := row_means(row, measure))}
         if not averages:
             raise UserError("no system has a record on every dataset: see results.errors")
-        choose = min if Measure.parse(measure).lower_is_better else max
-        return choose(averages, key=lambda system: averages[system])
+        return max(averages, key=lambda system: averages[system])
 
     def compare(self, baseline: str = "", measure: str | None = None) -> Comparison:
         """Test the differences between the systems for significance. Without a baseline, compare every pair."""
@@ -192,7 +191,7 @@ class Results:
         """Return the sort key of rows. The smallest comes first."""
         if by in self.datasets:
             column = self.datasets.index(by)
-            return lambda row: _goodness(row[column].means.get(measure), measure)
+            return lambda row: _negative(row[column].means.get(measure))
         return lambda row: _ORDERS[by](row, measure)
 
     def table(self, measure: str | None = None, sort: str = "") -> Table:
@@ -287,7 +286,7 @@ def row_cost(row: Row) -> Cost:
 
 
 _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
-    "score": lambda row, measure: _goodness(row_means(row, measure).get(AVERAGE), measure),
+    "score": lambda row, measure: _negative(row_means(row, measure).get(AVERAGE)),
     "p50": lambda row, measure: row_latency(row, 0.5),
     "p95": lambda row, measure: row_latency(row, 0.95),
     "dollars": lambda row, measure: None if (cost := row_cost(row)).unpriced else cost.dollars,
@@ -297,9 +296,9 @@ _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
 """Name of an order -> sort key of a row. The smallest comes first. Rows can also be sorted by a dataset."""
 
 
-def _goodness(value: float | None, measure: str) -> float | None:
-    """Return a sort key: the smallest is the best value of a measure."""
-    return value if value is None or Measure.parse(measure).lower_is_better else -value
+def _negative(score: float | None) -> float | None:
+    """Return a sort key: the smallest is the best score."""
+    return None if score is None else -score
 
 
 def points_cell(score: float | None) -> float | None:
@@ -330,7 +329,7 @@ def dollars_cell(cost: Cost) -> float | str:
 
 def _where(record: Record) -> str:
     """Return what a record is about, for messages."""
-    return f"{record.system} on {record.dataset.name}" + (f", repeat {record.repeat}" if record.repeat else "")
+    return f"{record.display_name} on {record.dataset.name}" + (f", repeat {record.repeat}" if record.repeat else "")
 
 
 def _gave_up(record: Record) -> bool:

@@ -1,14 +1,14 @@
-"""The page of an evaluation: a table of scores with the best in bold, then costs, failures and errors."""
+"""The page of an evaluation: a table of scores with the best in bold, failures and errors; other tables if asked."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import stdev
 
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE, MIMIC, MIMIC_LABELLED, Measure
+from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.record import Record, declared_stages
 from r2med.evaluation.running.results import (
@@ -39,10 +39,6 @@ BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Luc
 TIME_CAPTION = "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest dataset."
 PRICE_CAPTION = "dollars: unknown if the card of an LLM has no price, ≥ if this is true for some of the calls."
 RECORDED_CAPTION = "unknown: the cost of recorded texts and of run files is not known."
-MIMIC_CAPTION = (
-    "Mimic@10: share of the first ten passages that argue for another answer; lower is better. Passages without a "
-    "label do not count."
-)
 ASPECT_CAPTION = (
     "aspects: alpha-nDCG rewards documents of new aspects of the answer; A-Recall is the weight of the aspects found."
 )
@@ -54,15 +50,17 @@ ONE_RUN_CAPTION = Notice(
 )
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
-    "The demo is small and was written to show one thing: the words of a clinical question mislead, and a text that "
-    "reasons first finds more of the evidence. qwen-coder is a small LLM, whose texts are recorded. "
-    "author is an upper bound: written by hand by the author of the demo. The scores show nothing else."
+    "The demo was written so that BM25 fails. hyde(qwen-coder) reads recorded texts of a small LLM; "
+    "hyde(author) is an upper bound: written by hand by the author of the demo."
 )
 
 
-def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
-    """Return the page with scores, averages, costs, failures, errors and the folder of the records."""
-    sections = [_scores(results, measure)] if results.records else []
+def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tables: bool = True) -> Page:
+    """Return the page with scores, failures, errors and the folder of the records.
+
+    With all tables it also has averages by task, costs, rates of mimics and aspects, with explanations of their terms.
+    """
+    sections = [_scores(results, measure, with_all_tables)] if results.records else []
     parts = [Note(f"≈ {line}.", whole=True) for line in approximate_searches(results.records)]
     failed = (*failure_lines(results.records), *_unranked(results.records))
     parts += [Note(line, "warning", whole=True) for line in failed]
@@ -75,31 +73,39 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
     if demo:
         parts += [
             Note(DEMO_CAPTION),
-            Note(Notice("Next, the real benchmark (extra: hub): ", Command("run", "bm25", data="R2MED"))),
+            Note(Notice("Next, the real benchmark: ", Command("run", "bm25", data="R2MED"))),
         ]
     return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 
 
-def _scores(results: Results, measure: str) -> Section:
-    """Return the tables of scores and costs, with explanations of their terms below."""
+def _scores(results: Results, measure: str, with_all_tables: bool) -> Section:
+    """Return the tables of scores, with explanations of their terms below."""
     means = [row_means(row, measure) for row in results.rows]
     tables = [_score_table(results, measure, means), *_repeat_tables(results, measure)]
+    captions = [Note(caption, "quiet") for caption in _run_captions(results)]
+    if with_all_tables:
+        more_tables, explanations = _more_tables(results, measure, means)
+        tables += more_tables
+        captions += [Note(explanation, "quiet") for explanation in explanations]
+    if not any(measure in record.mean for record in results.records):
+        captions.append(Note(f"No dataset here has the labels that {measure} needs."))
+    return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
+
+
+def _more_tables(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> tuple[list[Table], list[str]]:
+    """Return the tables of averages by task, costs, mimics and aspects, and explanations of the terms of all tables."""
+    tables = []
     others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
     if others:
         by_task = [[mean.get(label) for label in others] for mean in means]
         tables.append(_points_table("average by task", others, results.systems, by_task))
     costs = [row_cost(row) for row in results.rows]
-    captions = [Note(caption, "quiet") for caption in (*_run_captions(results), *_captions(results.records, costs))]
     tables.append(_costs(results, costs))
-    if measure != str(MIMIC) and any(str(MIMIC) in record.mean for record in results.records):
-        tables.append(_mimic_table(results))
-        captions.append(Note(MIMIC_CAPTION, "quiet"))
+    captions = list(_captions(results.records, costs))
     if by_aspects := list(_aspect_tables(results)):
         tables += by_aspects
-        captions.append(Note(ASPECT_CAPTION, "quiet"))
-    if not any(measure in record.mean for record in results.records):
-        captions.append(Note(f"No dataset here has the labels that {measure} needs."))
-    return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
+        captions.append(ASPECT_CAPTION)
+    return tables, captions
 
 
 def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Table:
@@ -108,8 +114,7 @@ def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, fl
     labels = results.averages
     heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in labels]
     rows = [[*row, *(mean.get(label) for label in labels)] for row, mean in zip(rows, means, strict=True)]
-    best_of = min if Measure.parse(measure).lower_is_better else max
-    table = _points_table("system", heads, results.systems, rows, best_of)
+    table = _points_table("system", heads, results.systems, rows)
     if not results.shows_runs:
         return table
     runs = [[*cells, runs_cell(row)] for cells, row in zip(table.rows, results.rows, strict=True)]
@@ -133,19 +138,6 @@ def _repeat_tables(results: Results, measure: str) -> Iterator[Table]:
     yield Table([Column("each run"), *(Column(head, "score") for head in heads)], rows)
 
 
-def _mimic_table(results: Results) -> Table:
-    """Return the mimic rate of each system, and the share of its first ten passages with a label."""
-    heads, columns = [], []
-    for number, first in enumerate(results.rows[0]):
-        rates, shares = ([row[number].means.get(str(each)) for row in results.rows] for each in (MIMIC, MIMIC_LABELLED))
-        best = min((rate for rate in rates if rate is not None), default=None)
-        heads += [short_name(first.dataset), "labelled"]
-        columns.append([Marked(points_cell(rate), bold=rate == best and len(rates) > 1) for rate in rates])
-        columns.append([Marked(points_cell(share)) for share in shares])
-    rows = [[system, *cells] for system, *cells in zip(results.systems, *columns, strict=True)]
-    return Table([Column(f"{MIMIC} × 100"), *(Column(head, "score") for head in heads)], rows)
-
-
 def _aspect_tables(results: Results) -> Iterator[Table]:
     """Yield for each dataset with aspects a table of their measures."""
     for number, first in enumerate(results.rows[0]):
@@ -161,11 +153,10 @@ def _points_table(
     heads: Sequence[str],
     systems: Sequence[str],
     rows: Sequence[Sequence[float | None]],
-    best_of: Callable[..., float | None] = max,
 ) -> Table:
     """Return a table of scores × 100. The best score of each column is bold."""
     columns_of_values = zip(*rows, strict=True)
-    best = [best_of((value for value in column if value is not None), default=None) for column in columns_of_values]
+    best = [max((value for value in column if value is not None), default=None) for column in columns_of_values]
     cells = [
         [Marked(points_cell(value), bold=value == top and len(rows) > 1) for value, top in zip(row, best, strict=True)]
         for row in rows
@@ -200,6 +191,8 @@ def _run_captions(results: Results) -> Iterator[str]:
         yield REPEATS_CAPTION
     if any(runs_cell(row) == ONE_RUN for row in results.rows):
         yield ONE_RUN_CAPTION
+    if all(record.offline for record in results.records):
+        yield OFFLINE_CAPTION
 
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
@@ -216,8 +209,6 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
         yield PRICE_CAPTION
     if not all(record.cost_is_known for record in records):
         yield RECORDED_CAPTION
-    if all(record.offline for record in records):
-        yield OFFLINE_CAPTION
 
 
 def failure_lines(records: Sequence[Record]) -> Iterator[str]:
@@ -241,7 +232,7 @@ def _unranked(records: Sequence[Record]) -> Iterator[str]:
     """Yield a line for each system whose rerankers left passages out."""
     totals: Counter[str] = Counter()
     for record in records:
-        totals[record.system] += record.unranked
+        totals[record.display_name] += record.unranked
     for system, number in (+totals).items():
         yield f"{system}: {counted(number, 'passage', 'passages')} shown to the reranker but not ranked."
 

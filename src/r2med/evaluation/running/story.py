@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.dataset import Query
 from r2med.data.given_data import GivenData, data_words, loaded
 from r2med.data.layouts import is_dataset
-from r2med.data.loading import name_of
+from r2med.data.loading import load_dataset, name_of
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
@@ -123,17 +123,16 @@ def find_record(system: str, dataset: str, results: Path | str = "results") -> P
 
     The record of a folder is that of the data in it: another folder may have the same name.
     """
-    own = load(dataset).fingerprint if is_dataset(Path(dataset)) else ""
+    own = load_dataset(dataset).fingerprint if is_dataset(Path(dataset)) else ""
     found = collect([system], results, max_failures=1, fingerprint=own)
     kept = {each.record.dataset.name: each.path for each in found}
-    if dataset not in kept:
-        dataset = name_of(dataset)
-    if dataset not in kept:
+    name = dataset if dataset in kept else name_of(dataset)
+    if name not in kept:
         raise UserError(
-            f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: make one with ",
+            f"{results} has no record of {system} on {name}{nearest(name, kept)}: make one with ",
             Command("run", system, data=dataset),
         )
-    return kept[dataset]
+    return kept[name]
 
 
 def _some(record: Record) -> str:
@@ -144,7 +143,7 @@ def _some(record: Record) -> str:
 def _dataset(record: Record, data: GivenData | None, store: Store) -> Dataset:
     name = record.dataset.name
     try:
-        dataset = loaded(data if data is not None else name, store)
+        dataset = load_dataset(name, store) if data is None else loaded(data, store)
     except UserError as error:
         raise (
             error

@@ -11,7 +11,9 @@ from operator import add
 from pathlib import Path
 from typing import cast
 
-from r2med.data import Dataset, load, names
+from r2med.data import Dataset, names
+from r2med.data.loading import load_dataset
+from r2med.data.locating import announce_fetching
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
@@ -111,11 +113,11 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
         resolve_llm(name, runtime.setup)
     declared = stage_table.stage(call, "expand")
     expander: Expander = stages.bound(declared, runtime)
-    datasets = [
-        dataset
-        for source in data
-        for dataset in ([source] if isinstance(source, Dataset) else [load(n, runtime.store) for n in names(source)])
-    ]
+    sources: list[str | Dataset] = []
+    for source in data:
+        sources += [source] if isinstance(source, Dataset) else names(source)
+    announce_fetching([source for source in sources if isinstance(source, str)], runtime.store)
+    datasets = [source if isinstance(source, Dataset) else load_dataset(source, runtime.store) for source in sources]
     _check_names(datasets)
     check([expander], datasets)
     return GenerationPlan(call, expander, datasets, runtime)

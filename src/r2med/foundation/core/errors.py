@@ -41,10 +41,18 @@ def _copied(kind: type[UserError], *args: object) -> UserError:
 class MissingExtraError(UserError):
     """An optional part is not installed."""
 
-    def __init__(self, what: object, extra: str) -> None:
+    def __init__(self, what: object, extra: str, hint: str = "") -> None:
         from r2med.foundation.core.installation import install_extra
 
-        super().__init__(what, f" needs an optional part: {install_extra(extra)}")
+        super().__init__(what, f" needs an optional part: {install_extra(extra)}{hint}")
+
+
+def check_installed(what: object, modules: Iterable[str]) -> None:
+    """Raise MissingExtraError if one of these modules of optional parts is not installed. None is imported."""
+    from r2med.foundation.core.installation import missing_part
+
+    if extra := missing_part(modules):
+        raise MissingExtraError(what, extra)
 
 
 class ForeignCodeError(UserError):

@@ -28,7 +28,7 @@ DEEPEST = 20
 MAX_VARIANTS = 1000
 """Maximum number of systems that the braces of one text make. Each pair of braces multiplies their number."""
 
-PATHS = ("path:", "run:", "agent-run:", "folds:")
+PATHS = ("path:", "run:", "folds:")
 """Prefixes of names that are paths."""
 
 _EXAMPLE = "bm25 → bge-reranker@100, or in quotes 'bm25 -> bge-reranker@100', since a shell writes a file for a bare >"

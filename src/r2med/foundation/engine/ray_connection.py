@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.threads import cores
 
@@ -37,10 +37,8 @@ def connect(engine: str) -> bool:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     else:
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # seconds for which a wrong token is retried
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise MissingExtraError(Setting("Setup", engine="ray"), "cluster") from None
+    import ray
+
     if ray.is_initialized():
         return False
     stopped_by = signal.getsignal(signal.SIGTERM)
@@ -55,7 +53,7 @@ def connect(engine: str) -> bool:
         if "Traceback" in reason:  # of another process
             reason = reason.strip().splitlines()[-1]
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-        raise UserError(f"{where} cannot be used: {reason}") from None
+        raise UserError(f"{where} cannot be used: ", reason) from None
     finally:
         # Ray has put its own handler in place, which writes a stack.
         if threading.current_thread() is threading.main_thread() and stopped_by is not None:

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.offline import is_loopback, is_offline, refuse
 
 MAX_REDIRECTS = 5
@@ -18,10 +18,8 @@ def download(url: str, path: Path, max_bytes: int) -> str:
 
     Raises UserError if the file is larger than `max_bytes`, or if it cannot be had.
     """
-    try:
-        import httpx2
-    except ImportError:
-        raise MissingExtraError("downloading a file", "llm") from None
+    import httpx2
+
     for _ in range(MAX_REDIRECTS + 1):
         host = _host(url)
         try:

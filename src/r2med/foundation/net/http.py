@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.retry import RequestFailed, status_failure
 
@@ -41,12 +41,10 @@ or nested encodings a piece may unpack to gigabytes."""
 class Client:
     """A client of one endpoint. Use it in `async with`, inside one event loop."""
 
-    def __init__(
-        self, endpoint: Endpoint, idle: float, *, key: str = "", refusal: Refusal = status_failure, extra: str = "llm"
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, idle: float, *, key: str = "", refusal: Refusal = status_failure) -> None:
         """Prepare the client. If no byte arrives for `idle` seconds, the request fails.
 
-        `refusal` turns status, headers and body of an error into a failure. `extra` is the extra that installs httpx2.
+        `refusal` turns status, headers and body of an error into a failure.
         """
         self.endpoint = endpoint
         self._idle = idle
@@ -54,12 +52,11 @@ class Client:
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
         self._refusal = refusal
-        self._extra = extra
         self._connections: list[httpx2.AsyncClient] = []
         self._free: list[httpx2.AsyncClient] = []
 
     async def __aenter__(self) -> Client:
-        self._free.append(self._connect())  # so that a missing package is reported before anything is sent
+        self._free.append(self._connect())  # so that an unusable proxy is reported before anything is sent
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -123,10 +120,8 @@ class Client:
         return RequestFailed(reason, again=True, unreachable=unreachable)
 
     def _connect(self) -> httpx2.AsyncClient:
-        try:
-            import httpx2
-        except ImportError:
-            raise MissingExtraError(self.endpoint.provider, self._extra) from None
+        import httpx2
+
         # No proxy is used for this machine, whatever the environment says.
         use_proxies = not self.endpoint.is_local
         try:

@@ -21,7 +21,7 @@ from r2med.foundation.pages.page import (
 
 NEEDS = "% \\usepackage{booktabs}, and with pdflatex \\usepackage[T1]{fontenc}"
 
-LATEX_SIGNS = {
+_CODES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -43,8 +43,8 @@ LATEX_SIGNS = {
     "*": "{*}",
     **{sign: f"\\{sign}" for sign in "#$%&_{}"},
 }
-"""LaTeX code of special characters. The export of the board has the same list."""
-_SIGNS: dict[int, str | int | None] = {ord(sign): written for sign, written in LATEX_SIGNS.items()}
+"""LaTeX code of special characters."""
+_SIGNS: dict[int, str | int | None] = {ord(sign): written for sign, written in _CODES.items()}
 
 
 def latex(text: str) -> str:

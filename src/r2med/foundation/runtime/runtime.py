@@ -13,7 +13,8 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.errors import UserError, check_installed, unknown
+from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.shared_objects import Shared, SharedObjects
 from r2med.foundation.engine.trace_file import TraceFile
 from r2med.foundation.engine.work import THREADS, Engine
@@ -39,7 +40,7 @@ class Runtime:
         self.models = SharedObjects(self.setup.models_kept)
         """Models with weights in memory, each with its lock; the least recently used is given up first."""
         self.warned: set[str] = set()
-        """Receivers on other machines for which a warning about personal data was given."""
+        """Servers on other machines of which it was said that texts are sent to them."""
         self._objects = SharedObjects()
         self._entered = ExitStack()
         self._store: Store | None = None  # of a view with another policy
@@ -179,6 +180,7 @@ def open_engine(name: str, local_only: bool = False) -> Engine:
         return THREADS
     if name != "ray" and not name.startswith("ray://"):
         raise unknown("engine", name, ["threads", "ray"], "threads, ray (here, or at RAY_ADDRESS) or ray://HOST:PORT")
+    check_installed(Setting("Setup", engine=name), ["ray"])
     from r2med.foundation.engine.ray_engine import RayEngine
 
     return RayEngine(name, local_only)

@@ -47,9 +47,15 @@ def _setting(default: Any, help: str, panel: str = "", *names: str, compare: boo
 class Setup:
     """One flat value for all systems of a run, from flags or from keywords in Python. Making one has no effect."""
 
-    device: str = _setting("auto", "Device of models: auto (all GPUs there are), cpu, cuda, cuda:1 or mps.", MODELS)
-    dtype: str = _setting("auto", "Precision of models: auto (float32 on a CPU), float32, bfloat16 or float16.", MODELS)
-    backend: str = _setting("torch", "Library that runs transformers: torch or openvino.", MODELS, is_rare=True)
+    device: str = _setting(
+        "auto", "Device of models: auto (all GPUs there are), cpu, cuda, cuda:1 or mps.", MODELS, metavar="NAME"
+    )
+    dtype: str = _setting(
+        "auto", "Precision of models: auto (float32 on a CPU), float32, bfloat16 or float16.", MODELS, metavar="NAME"
+    )
+    backend: str = _setting(
+        "torch", "Library that runs transformers: torch or openvino.", MODELS, metavar="NAME", is_rare=True
+    )
     model_paths: tuple[tuple[str, Path], ...] = _setting(
         (),
         "Path of the weights of a model or an LLM: a folder, or a GGUF file.",
@@ -132,7 +138,12 @@ class Setup:
     depth: int = _setting(100, "Candidates that a reranker looks at. NAME@DEPTH sets it for one reranker.", WHAT)
     recorded: bool = _setting(False, "Use recorded generations; no LLM is asked for an expansion.", DATA)
     generations: Path | None = _setting(
-        None, "Folder of recorded generations. Default: beside the dataset.", DATA, show_default=False, kind=Path
+        None,
+        "Folder of recorded generations. Default: beside the dataset.",
+        DATA,
+        metavar="DIR",
+        show_default=False,
+        kind=Path,
     )
     candidates: Path | None = _setting(
         None, "A TREC run to rerank, or a folder with one per dataset.", DATA, show_default=False, kind=Path

@@ -199,6 +199,11 @@ class Bound(Generic[StageType]):
         return ()
 
     @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The modules of optional parts of r2med that this stage needs in this process, without those inside it."""
+        return ()
+
+    @property
     def is_replayed(self) -> bool:
         """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
         return any(each.is_replayed for each in self.inner)
@@ -252,6 +257,11 @@ class ForeignBound(Bound[Stage]):
     def key(self, dataset: Any) -> dict[str, Any]:
         """Raise UserError: this is called only if the object has no key of its own."""
         raise UserError(f"{self.code.__module__}.{self.code.__qualname__} has no key(dataset)")
+
+
+def modules_of(bound: Any) -> tuple[str, ...]:
+    """Return the modules of optional parts of r2med that a bound stage needs, with the stages inside it."""
+    return tuple(module for each in with_inner(bound) for module in each.optional_modules)
 
 
 def with_inner(bound: Bound[Any]) -> Iterator[Bound[Any]]:

@@ -11,7 +11,7 @@ from importlib import metadata
 from threading import Lock
 from unicodedata import combining, normalize
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.english import CHUNK_PATTERN, MAX_REMEMBERED_TERMS, analyse_chunks, english, located_terms
 from r2med.foundation.text.search_languages import ENGLISH, SearchLanguage, Words, search_language
 from r2med.foundation.text.segment import segment
@@ -21,7 +21,6 @@ VERSION = 1
 FOLDING_VERSION = 2
 """Version of the analyses that fold accents."""
 
-EXTRA = "languages"
 Span = tuple[int, int, str]
 """Start, stop, and the text or the index term between them."""
 
@@ -139,10 +138,8 @@ def _chinese(chunk: str) -> Iterator[Span]:
 
 def chinese_words(run: str) -> list[str]:
     """Return the words of a run of Chinese characters, in order: jieba's precise mode, which covers every character."""
-    try:
-        import rjieba
-    except ImportError:
-        raise MissingExtraError("the analysis of Chinese text (language=zh)", EXTRA) from None
+    import rjieba
+
     return [str(word) for part in _JIEBA_PARTS.findall(run) for word in (rjieba.cut(part) if len(part) > 1 else part)]
 
 
@@ -171,10 +168,8 @@ _WORDS: Mapping[Words, Callable[[str], Iterator[Span]]] = {"blanks": _tokens, "j
 
 
 def _snowball(language: SearchLanguage) -> Callable[[str], str]:
-    try:
-        from Stemmer import Stemmer
-    except ImportError:
-        raise _missing(language) from None
+    from Stemmer import Stemmer
+
     stem, lock = Stemmer(language.stemmer, 0).stemWord, Lock()
 
     def stemmed(word: str) -> str:
@@ -187,10 +182,7 @@ def _snowball(language: SearchLanguage) -> Callable[[str], str]:
 def _library_version(language: SearchLanguage) -> str:
     """Return the name and version of the library, because another version may give other stems or words."""
     package = "PyStemmer" if language.stemmer else "rjieba" if language.words == "jieba" else ""
-    try:
-        return f" {package} {metadata.version(package)}" if package else ""
-    except metadata.PackageNotFoundError:
-        raise _missing(language) from None
+    return f" {package} {metadata.version(package)}" if package else ""
 
 
 def _key(language: SearchLanguage) -> str:
@@ -202,7 +194,3 @@ def _tables_digest(language: SearchLanguage) -> str:
     """Return a digest of everything that the data file says about the analysis of a language."""
     tables = [*map(sorted, (language.stop_words, language.elisions)), language.folds_accents, language.words]
     return hashlib.sha256(repr(tables).encode()).hexdigest()[:8]
-
-
-def _missing(language: SearchLanguage) -> MissingExtraError:
-    return MissingExtraError(f"the analysis of {language.name} text (language={language.code})", EXTRA)

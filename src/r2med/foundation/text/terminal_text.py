@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import shlex
 import sys
 
 _ASCII = {"→": "->", "–": "-", "—": "-", "─": "-", "━": "-", "×": "x", "·": "-", "…": "...", "≥": ">="}
 """Replacements for our special characters if the output is not Unicode."""
+
+
+def quoted(word: object) -> str:
+    """Return a word of a printed command, in quotes if a shell would read it as something else."""
+    return shlex.quote(str(word))
 
 
 def printable(text: str) -> str:

@@ -15,7 +15,6 @@ from r2med.foundation.core.activities import Activity, ActivityKind, ActivityRes
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.tracing import tracing
-from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.json_answers import JsonAnswers, JsonQuestion, ask_json, json_question
 from r2med.models.llm.costs import listed_kinds, plan_requests
@@ -76,7 +75,7 @@ class Ask:
     """One question to one LLM: its prompt and the model of its answers."""
 
     name: str
-    """The name of the question in traces and warnings."""
+    """The name of the question in traces."""
     chat: JournaledChat
     template: Template
     answer: type[LLMAnswer]
@@ -101,24 +100,16 @@ class Ask:
         """Return what asking would cost. Nothing is asked."""
         return preview(self.chat, self.questions(items).values())
 
-    def warn(self, items: Iterable[AskedItem]) -> None:
-        """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
-        warn_of_identifiers(self.name, self.chat, (" ".join(item.fields.values()) for item in items))
-
     def ask(
         self,
         items: Sequence[AskedItem],
         read: Callable[[int, Any], Outcome],
-        warned: bool = False,
         said: Callable[[Outcome], str] | None = None,
     ) -> JsonAnswers[Outcome]:
         """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again.
 
-        `warned` is True if the caller has warned of personal data, for example because these items are only a part of
-        all. `said` returns an outcome as a trace shows it.
+        `said` returns an outcome as a trace shows it.
         """
-        if not warned:
-            self.warn(items)
         with tracing(self.chat.trace), doing(lambda: Apart([*map(self._activity, items, range(len(items)))])):
             answers = put(self.chat, self.questions(items), read, self.tally, self.tries)
             if said:
@@ -173,9 +164,3 @@ def framed_fields(fields: Mapping[str, str]) -> dict[str, str]:
 def framed(text: str) -> str:
     """Return a foreign text so that it cannot end its frame in the prompt."""
     return text.replace(">>>", "»").replace("<<<", "«")
-
-
-def warn_of_identifiers(what: str, chat: JournaledChat, texts: Iterable[str]) -> None:
-    """Log a warning if texts that are about to be sent to another machine seem to hold personal data."""
-    if not chat.is_local and chat.name not in chat.warned:
-        warn_before_sending(what, chat.name, texts, chat.warned)

@@ -16,8 +16,8 @@ from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.net.http import Client, run_sync
 from r2med.foundation.net.paid_requests import send_within_budget
-from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.foundation.net.retry import Policy, send
+from r2med.foundation.net.sending_warning import warn_before_sending
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -96,8 +96,7 @@ class ApiScorer:
         key = endpoint.key() if self._api.urls or endpoint.has_key else ""
         endpoint = replace(endpoint, url=endpoint.url or self._api.url(key))
         scored: dict[int, ScoredPair] = {}
-        if not endpoint.is_local and self._card.name not in self._warned:
-            warn_before_sending("r2med", self._card.name, (f"{query}\n{text}" for query, text in pairs), self._warned)
+        warn_before_sending(endpoint, self._warned)
 
         def keep(finished: Mapping[int, ScoredPair]) -> None:
             scored.update(finished)
@@ -105,9 +104,7 @@ class ApiScorer:
                 save(finished)
 
         async def fetch() -> None:
-            async with Client(
-                endpoint, self._policy.idle, key=key, refusal=partial(refusal, self._api), extra="api"
-            ) as client:
+            async with Client(endpoint, self._policy.idle, key=key, refusal=partial(refusal, self._api)) as client:
                 calls = _Calls(client, self._api, self._card, self._policy, self._budget, keep)
                 await calls.all(self._requests(pairs))
 

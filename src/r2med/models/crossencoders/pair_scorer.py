@@ -15,14 +15,14 @@ import numpy as np
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.crossencoders.pairs import Pair, PairTokenizer
 from r2med.models.crossencoders.reranker_cards import RerankerCard
 from r2med.models.encoders import devices, weights
-from r2med.models.encoders.encoder import NotFiniteError, Vectors, extras_installed
+from r2med.models.encoders.encoder import NotFiniteError, Vectors, modules_of_loader
 from r2med.models.encoders.replicas import Replicas, cached_model
 from r2med.models.encoders.tokenize import padded
 from r2med.models.encoders.user_objects import UserObjects, guarded
@@ -85,11 +85,16 @@ def open_scorer(card: RerankerCard, instruction: Instruction, runtime: Runtime) 
 
     Raises MissingExtraError if a package that the card's loader needs is not installed.
     """
-    with extras_installed(f"reranker {card.name}"):
-        if card.is_api:
-            scorer: PairScorer = import_module(API_SCORER).ApiScorer(card, instruction, runtime)
-            return scorer
-        return (CustomScorer if card.loader == "custom" else TransformerScorer)(card, instruction, runtime)
+    check_installed(f"reranker {card.name}", modules_of_reranker(card, runtime.setup))
+    if card.is_api:
+        scorer: PairScorer = import_module(API_SCORER).ApiScorer(card, instruction, runtime)
+        return scorer
+    return (CustomScorer if card.loader == "custom" else TransformerScorer)(card, instruction, runtime)
+
+
+def modules_of_reranker(card: RerankerCard, setup: Setup) -> tuple[str, ...]:
+    """Return the optional modules that the loader of a card needs in this process."""
+    return () if card.is_api or card.loader == "custom" else modules_of_loader("transformers", setup)
 
 
 class CustomScorer:

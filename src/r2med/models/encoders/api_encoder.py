@@ -18,8 +18,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.http import Client, run_sync
 from r2med.foundation.net.paid_requests import send_within_budget
-from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.foundation.net.retry import Policy, send
+from r2med.foundation.net.sending_warning import warn_before_sending
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, default_store, digest
@@ -126,11 +126,10 @@ class ApiEncoder(Encoder):
         side = self._card.side(role)
         key = self._endpoint.key() if self._api.urls or self._endpoint.has_key else ""
         endpoint = replace(self._endpoint, url=self._endpoint.url or self._api.url(key))
-        if not endpoint.is_local and self._card.spec not in self._warned:
-            warn_before_sending("r2med", self._card.spec, texts.values(), self._warned)
+        warn_before_sending(endpoint, self._warned)
 
         async def fetch() -> None:
-            async with Client(endpoint, self._policy.idle, key=key, extra="api") as client:
+            async with Client(endpoint, self._policy.idle, key=key) as client:
 
                 async def ask(batch: Sequence[str]) -> Any:
                     body = self._api.body(self._model(role), side.input_type, batch)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,8 @@ class TokenLimiter:
 
 def load_tiktoken(name: str, model: str) -> Tokenizer:
     """Return a tokenizer of OpenAI. Raises UserError if it cannot be downloaded."""
-    try:
-        import tiktoken
-    except ImportError:
-        raise MissingExtraError(f"cutting texts for {model}", "api") from None
+    import tiktoken
+
     try:
         encoding: Any = tiktoken.get_encoding(name)
     # The download may raise anything: errors of the connection, the proxy, the checksum or the disk.
@@ -85,10 +83,8 @@ def load_tiktoken(name: str, model: str) -> Tokenizer:
 
 def load_hub(name: str, model: str) -> Tokenizer:
     """Return the tokenizer of a repository, from the hub or its cache. Raises UserError if it has none."""
-    try:
-        import tokenizers
-    except ImportError:
-        raise MissingExtraError(f"cutting texts for {model}", "api") from None
+    import tokenizers
+
     try:
         tokenizer = tokenizers.Tokenizer.from_pretrained(name)
     except Exception as error:  # The hub's client may raise anything.

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
+from r2med.foundation.core.errors import UserError, check_installed, unknown
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
@@ -39,9 +39,11 @@ def devices(choice: str) -> tuple[str, ...]:
 
 
 def _may_use_gpus() -> bool:
-    """Return False only if the installed torch was built for CPUs alone. A small file of its package says so."""
+    """Return False if torch is not installed, or was built for CPUs alone. A small file of its package says so."""
     spec = importlib.util.find_spec("torch")
-    if sys.platform == "darwin" or "torch" in sys.modules or spec is None or spec.origin is None:
+    if spec is None:
+        return False
+    if sys.platform == "darwin" or "torch" in sys.modules or spec.origin is None:
         return True
     try:
         versions = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
@@ -57,6 +59,7 @@ def _device(name: str) -> str:
         raise unknown("device", name, ["cpu", "cuda", "mps", "auto"], "auto, cpu, cuda, cuda:1, mps")
     if kind == "cpu":
         return kind
+    check_installed(Setting("Setup", device=name), ["torch"])
     import torch
 
     if kind == "mps":
@@ -105,31 +108,18 @@ def dtype_setting(dtype: str) -> dict[str, Any]:
     return {"dtype" if release >= (4, 56) else "torch_dtype": getattr(torch, dtype)}
 
 
-def check_installed(*modules: str) -> None:
-    """Raise ModuleNotFoundError for the first module that is not installed, without importing any."""
-    for module in modules:
-        if importlib.util.find_spec(module) is None:
-            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
-
-
 def placement(setup: Setup, merged: bool = False) -> tuple[tuple[str, ...], str]:
     """Return the devices and the precision of a setup. Raises UserError if this machine has no such device.
 
     `merged`: an adapter is merged into the weights.
     """
-    check_installed("torch", "transformers")
+    check_installed("a model on this machine", ["torch", "transformers"])
     names = devices(setup.device)
     return names, dtype_name(setup.dtype, names[0], merged)
 
 
 def gpu_of(device: str) -> str | None:
     """Return the name of the chosen GPU, or None for the CPU. Raises UserError if this machine has no such device."""
-    if device == "cpu":
-        return None
-    if sys.modules.get("torch") is None and not importlib.util.find_spec("torch"):
-        if device == "auto":
-            return None
-        raise MissingExtraError(f"searching on {device}", "dense")
     name = devices(device)[0]
     return name if name.startswith("cuda") else None
 
@@ -159,8 +149,7 @@ def _backend_here(setup: Setup, merged: bool) -> dict[str, str]:
             " chooses its own precision; remove ",
             Setting("Setup", dtype=setup.dtype),
         )
-    if importlib.util.find_spec("openvino") is None:
-        raise MissingExtraError(Setting("Setup", backend="openvino"), "openvino")
+    check_installed(Setting("Setup", backend="openvino"), ["openvino"])
     return {"backend": backend, "dtype": _openvino_dtype()}
 
 

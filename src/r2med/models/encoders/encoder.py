@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.activities import Activity, doing
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.events import listener_of, listening_to
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.engine.work import HERE, Needs
@@ -25,6 +25,7 @@ from r2med.models.encoders.ragged import Ragged
 if TYPE_CHECKING:
     from r2med.data.dataset_cards import Instruction
     from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store import Store
     from r2med.models.encoders.model_cards import ModelCard
 
@@ -122,9 +123,6 @@ LOADERS = {
 API_ENCODER = "r2med.models.encoders.api_encoder:ApiEncoder"
 """Class for the loaders that are embedding APIs."""
 
-EXTRAS = {"torch": "dense", "transformers": "dense", "sentence_transformers": "dense"}
-"""Optional extra of r2med that installs a module."""
-
 
 def open_encoder(card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> Encoder:
     """Return the encoder of a card for a dataset's instruction. Nothing is loaded yet.
@@ -132,21 +130,21 @@ def open_encoder(card: ModelCard, instruction: Instruction, runtime: Runtime, st
     Raises MissingExtraError if a package that the card's loader needs is not installed.
     """
     module, _, name = LOADERS.get(card.loader, API_ENCODER).partition(":")
-    with extras_installed(f"model {card.name}"):
-        encoder: Encoder = getattr(import_module(module), name)(card, instruction, runtime, store)
+    check_installed(f"model {card.name}", modules_of_loader(card.loader, runtime.setup))
+    encoder: Encoder = getattr(import_module(module), name)(card, instruction, runtime, store)
     return encoder
 
 
-@contextmanager
-def extras_installed(model: str) -> Iterator[None]:
-    """Raise MissingExtraError for a module that is missing because an optional extra is not installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").split(".")[0])
-        if extra is None:
-            raise
-        raise MissingExtraError(model, extra) from None
+def modules_of_loader(loader: str, setup: Setup) -> tuple[str, ...]:
+    """Return the optional modules that a loader of embedding models or rerankers needs in this process.
+
+    A user's object imports what it needs itself, an API needs none, and a cluster has its own packages.
+    """
+    if loader == "custom" or loader not in LOADERS or setup.engine != "threads":
+        return ()
+    sentence = () if loader in ("transformers", "remote-code") else ("sentence_transformers",)
+    backend = ("openvino",) if setup.backend == "openvino" else ()
+    return ("torch", "transformers", *sentence, *backend)
 
 
 Self = TypeVar("Self")

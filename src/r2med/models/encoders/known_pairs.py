@@ -84,7 +84,7 @@ def _remedy(card: ModelCard) -> str:
 def _environment(card: ModelCard) -> str:
     """Return the command that makes an environment for the model."""
     folder = f"{card.name}-env"
-    # Not the extra dense: it needs the versions that other models work with.
+    # Not the extra models: it needs the versions that other models work with.
     packages = {"torch": "", "transformers": "", "sentence-transformers": "", **_needed(card)}
     wanted = " ".join(f"'{package}{bound}'" if bound else package for package, bound in packages.items())
     install = f"{folder}/bin/pip install {wanted} -e . in the clone of r2med"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import MissingExtraError, UserError, check_installed
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -174,9 +174,9 @@ class _LateEncoder(LocalEncoder):
     shard_documents: ClassVar[int] = 512  # with 300 tokens of 128 numbers they take 40 MB
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
-        devices.check_installed("torch", "transformers", "sentence_transformers")
+        check_installed(f"model {card.name}", ["sentence_transformers"])
         if int(version("sentence-transformers").partition(".")[0]) < self.release:
-            raise MissingExtraError(f"model {card.name} ({card.loader})", "late")
+            raise MissingExtraError(f"model {card.name} ({card.loader})", "models")
         devices.check_torch(runtime.setup, f"model {card.name} ({card.loader})")
         super().__init__(card, instruction, runtime)
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from r2med.foundation.core.cards import parameter_count
+from r2med.foundation.core.installation import install_extra, missing_part
 from r2med.foundation.core.plan import gpu_memory
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders.devices import devices
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
+from r2med.models.encoders.encoder import modules_of_loader
 from r2med.models.encoders.weights import is_here, is_offline
 
 PASSAGE_TOKENS = 300
@@ -28,14 +30,20 @@ def bytes_to_fetch(
         source = name.partition(":")[0]
         if source not in ("hf", "mteb"):  # These would use the network.
             resolve(name)
-        return (None if source == "hf" else 0.0), ""
+        return (None if source == "hf" else 0.0), "" if source in ("py", "mteb") else _missing_part(setup)
     if card.loader in EMBEDDING_APIS:
         return 0.0, EMBEDDING_APIS[card.loader].missing(setup)
     if is_here(card, setup):
-        return 0.0, ""
+        return 0.0, _missing_part(setup)
     size = parameter_count(card.parameters)
-    missing = "its weights are not on this machine, and the hub is switched off" if is_offline() else ""
-    return (None if size is None else size * (4 if size < 1e9 else 2)), missing
+    away = "its weights are not on this machine, and the hub is switched off" if is_offline() else ""
+    return (None if size is None else size * (4 if size < 1e9 else 2)), _missing_part(setup) or away
+
+
+def _missing_part(setup: Setup) -> str:
+    """Return what installs the packages that load models; empty if they are there."""
+    part = missing_part(modules_of_loader("transformers", setup))
+    return install_extra(part) if part else ""
 
 
 def model_memory(name: str, known: Mapping[str, Any]) -> float | None:

@@ -59,7 +59,7 @@ def loading(name: str, folder: Path) -> Iterator[None]:
     except (UserError, MemoryError):
         raise
     except ImportError as error:
-        raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None
+        raise UserError(f"model {name}: its code needs a package that is not installed: ", error) from None
     except Exception as error:
         if devices.is_out_of_memory(error):  # The caller handles it, because it can free memory.
             raise

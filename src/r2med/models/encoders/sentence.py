@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -176,5 +176,5 @@ class SentenceEncoder(LocalEncoder):
     key_fields = ("pool_prompt",)
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
-        devices.check_installed("sentence_transformers")
+        check_installed(f"model {card.name}", ["sentence_transformers"])
         super().__init__(card, instruction, runtime)

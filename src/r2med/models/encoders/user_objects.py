@@ -3,7 +3,8 @@
 A function is a model too: it turns texts into vectors or, as a reranker, pairs into scores.
 An object is identified by the source of its module and of the user's modules that it imports, and by two optional
 attributes. `revision` is a string that changes with its vectors. `folders` are the folders with the files that it
-reads. Without either, it is unknown whether the object was trained further, so a later run uses none of its results.
+reads. An imported object without either is what its source makes. An object that was passed in without either may have
+been trained further, and a module without a file may have changed, so a later run uses none of their results.
 """
 
 from __future__ import annotations
@@ -88,20 +89,25 @@ class PythonObject:
     """True if it was passed in, and not imported."""
 
     def key(self) -> dict[str, Any]:
-        """Return everything known that its results depend on. Without a revision, this includes the current process."""
+        """Return everything known that its results depend on. If that is not all, this includes the current process."""
         return {"loader": "custom", "model": self.path, "source": self.source, **self._revision()}
 
     @property
     def needs(self) -> Needs:
         """Where it can be created.
 
-        An object that was passed in, or that does not state its weights, exists only here.
+        An object that was passed in, or of which it is not known what it depends on, exists only here.
         """
         return HERE if self.is_given or not self.is_known else Needs(gpu=True)
 
     @property
     def is_known(self) -> bool:
-        """True if it states its weights."""
+        """True if everything is known that its results depend on: it states its weights, or its source makes it."""
+        return self.states_weights or (bool(self.source) and not self.is_given)
+
+    @property
+    def states_weights(self) -> bool:
+        """True if it has a revision, or names the folders with its files."""
         return self._stated("revision") is not None or self._stated("folders") is not None
 
     def check_methods(self, names: Sequence[str]) -> None:
@@ -135,7 +141,7 @@ class PythonObject:
         revision = self._stated("revision")
         folders = self._stated("folders")
         if revision is None and folders is None:
-            return {"process": self.made}
+            return {} if self.is_known else {"process": self.made}
         paths = [folders] if isinstance(folders, str | Path) else list(folders or ())
         return {
             "revision": "" if revision is None else str(revision),
@@ -220,9 +226,17 @@ class UserObjects:
         return self._imported[path, source]
 
     def _notice(self, found: PythonObject) -> None:
-        """Log a warning, once, for an object that does not state its weights."""
-        if found.path not in self._noticed and not found.is_known:
-            self._noticed.add(found.path)
+        """Log a warning, once, for an object that may have weights and does not state them."""
+        if found.path in self._noticed or found.states_weights:
+            return
+        self._noticed.add(found.path)
+        if found.is_known and getattr(found.model, "__dict__", {}):  # without attributes, it has loaded nothing
+            log.warning(
+                "py:%s is known by its code; if it reads weights or other files, give it an attribute `folders`, the "
+                "folders that contain them, or `revision`, a string that changes with them",
+                found.path,
+            )
+        elif not found.is_known:
             log.warning(
                 "py:%s does not state its weights, so later runs start over; give it an attribute `revision`, a "
                 "string that changes with the weights, or `folders`, the folders that contain them",

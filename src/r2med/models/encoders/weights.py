@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from r2med.data.training_sheet import Lineage
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store
@@ -169,7 +169,7 @@ def is_here(card: WeightsCard, options: Setup) -> bool:
     """Return True if a card's weights are on this machine. Nothing is fetched."""
     if options.path_of(card.name) is not None or (card.package and importlib.util.find_spec(card.package)):
         return True
-    if not card.repository or importlib.util.find_spec("huggingface_hub") is None:
+    if not card.repository:
         return False
     # The index of a repository's files comes first and the weights last. An interrupted download has only the index.
     revision = card.revision or None
@@ -225,10 +225,8 @@ def is_offline() -> bool:
 
 
 def _hub() -> Any:
-    try:
-        import huggingface_hub
-    except ImportError:
-        raise MissingExtraError("fetching a model from the hub", "hub") from None
+    import huggingface_hub
+
     return huggingface_hub
 
 
@@ -366,5 +364,5 @@ def json_object(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise UserError(f"{path}: not JSON: {error}") from None
+        raise UserError(f"{path}: not JSON: ", error) from None
     return content if isinstance(content, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +16,6 @@ from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.trace_file import TraceFile
 from r2med.foundation.engine.tracing import tracing
-from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.store.memo import Missing
@@ -47,11 +46,9 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
         )
     backend: Backend = loaded(BACKENDS[name])(card, runtime)
     setup = runtime.setup
-    chat = JournaledChat(
+    return JournaledChat(
         card, backend, runtime.store, ask_again=setup.ask_again, trace=runtime.trace, repeat=setup.repeat
     )
-    chat.warned = runtime.warned
-    return chat
 
 
 class JournaledChat:
@@ -79,8 +76,6 @@ class JournaledChat:
         self._store = store
         self.trace = trace
         """The file that spans are written to; None if nothing is traced."""
-        self.warned: set[str] = set()
-        """Receivers for which a warning about personal data was given."""
         self._ask_again = ask_again
         self._repeat = repeat
 
@@ -148,7 +143,6 @@ class JournaledChat:
         reporter = Reporter("answers", len(questions))
 
         def ask(missing: Missing[JournalEntry]) -> None:
-            self._warn(questions[key] for key in missing.open)
             asked: list[bytes] = []
 
             def wanted() -> Iterator[ChatRequest]:
@@ -189,11 +183,6 @@ class JournaledChat:
 
         return read
 
-    def _warn(self, requests: Iterable[ChatRequest]) -> None:
-        """Warn before requests with personal data leave this machine, unless the caller has done so."""
-        if not self.is_local and self.name not in self.warned:
-            warn_before_sending("r2med", self.name, map(_sent_text, requests), self.warned)
-
     def _repeated(self, request: ChatRequest) -> ChatRequest:
         """Return the request in the repeat of this LLM."""
         return replace(request, repeat=self._repeat) if self._repeat else request
@@ -211,10 +200,3 @@ def _called(
     said = answer if isinstance(answer, Failure) else Message("assistant", answer.content, answer.calls).body
     reason = "" if isinstance(answer, Failure) else answer.finish_reason
     return LLMCalled(request, model, settings, question, said, answer.usage, reason, from_journal)
-
-
-def _sent_text(request: ChatRequest) -> str:
-    """Return the text of a request, without the instructions of the system."""
-    if request.prompt is not None:
-        return request.prompt
-    return "\n".join(message.content for message in request.messages if message.role != "system")

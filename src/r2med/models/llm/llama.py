@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.threads import cores
 from r2med.foundation.runtime.runtime import Runtime
@@ -41,6 +41,7 @@ class LlamaBackend:
     lacks: Collection[Ability] = ()
 
     def __init__(self, card: LLMCard, runtime: Runtime) -> None:
+        check_installed(f"model {card.name}", ["xllamacpp"])
         self.card = card
         self.file = gguf_file(card, runtime.setup)
         self._runtime = runtime
@@ -88,7 +89,7 @@ class LlamaBackend:
 
 def _load_engine(name: str, file: Path, context_length: int, threads: int) -> Any:
     """Return the engine of a weight file."""
-    llama = _library(name)
+    llama: Any = importlib.import_module("xllamacpp")
     settings = llama.CommonParams()
     settings.model.path = str(file)
     settings.n_ctx = context_length
@@ -144,13 +145,6 @@ def _package_folder(card: LLMCard) -> Path:
         f"model {card.name}: its weights are missing; {how} with ",
         Setting("Setup", model_paths={card.name: "FILE.gguf"}),
     )
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module("xllamacpp")
-    except ImportError:
-        raise MissingExtraError(f"model {name}", "local") from None
 
 
 def free_cores() -> int:

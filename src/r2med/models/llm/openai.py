@@ -22,6 +22,7 @@ from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.net.http import Client, HTTPAnswer, run_sync
 from r2med.foundation.net.retry import Policy, RequestFailed, explained, given_up, try_send
+from r2med.foundation.net.sending_warning import warn_before_sending
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer, Usage
@@ -75,6 +76,7 @@ class OpenAIBackend:
         self._needs_key = known and not self.is_local
         self._policy = runtime.setup.policy
         self._budget = runtime.budget
+        self._warned = runtime.warned
         # Endpoints and models that refused the schema of an answer. It is tried once, and one warning is logged.
         self._without_schema: set[tuple[str, str]] = runtime.opened("LLMs without a schema", set).value
         # Endpoints that could not be reached: the next dataset would wait for the same attempts.
@@ -124,6 +126,7 @@ class OpenAIBackend:
         since, reason = self._dead.get(endpoint.digest, (-math.inf, ""))
         if time.monotonic() - since < DEAD_SECONDS:
             raise UserError(reason)
+        warn_before_sending(endpoint, self._warned)
         try:
             run_sync(call.answer_all(key))
         except UserError as error:

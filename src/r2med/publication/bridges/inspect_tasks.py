@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,12 @@ from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.answers.scoring import with_rules
 from r2med.assessment.answers.searched_answers import searched_answer
 from r2med.data.dataset import Dataset, Query
-from r2med.data.loading import load
+from r2med.data.given_data import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import first_words
-from r2med.systems.agents.agent_run_files import COMPLETED, AgentRunFile, trace_of_file
+from r2med.publication.bridges.inspect_traces import trace_of_messages
 from r2med.systems.agents.conversation import SHOWN_WORDS
 from r2med.systems.system import System
 from r2med.systems.system.system import LiveSystem
@@ -143,8 +143,8 @@ def _scorer(dataset: Dataset) -> Any:
     def r2med_answers() -> Any:
         async def score(state: Any, target: Any) -> Any:
             query = by_id[str(state.sample_id)]
-            file = run_file_of(query, state.messages, state.output.completion, str(state.model))
-            values, text = scored_file(file, query, dataset)
+            trace = trace_of_messages(state.messages, state.output.completion)
+            values, text = scored_trace(trace, query, dataset, str(state.model))
             # Inspect leaves values that are not a number out of its means, and needs the same ones of every sample.
             return Score(value={name: values.get(name, math.nan) for name in MEASURES}, answer=text)
 
@@ -153,30 +153,9 @@ def _scorer(dataset: Dataset) -> Any:
     return scorer(metrics={"*": [mean(), stderr()]})(r2med_answers)
 
 
-def run_file_of(query: Query, messages: Sequence[Any], completion: str, model: str) -> AgentRunFile:
-    """Return the conversation of Inspect's model as a run file. It has no answer if it ends with a call of a tool."""
-    results = {message.tool_call_id: message.text for message in messages if message.role == "tool"}
-    calls = [call for message in messages if message.role == "assistant" for call in message.tool_calls or ()]
-    steps = tuple(
-        {
-            "type": "tool_call",
-            "tool_name": call.function,
-            "arguments": dict(call.arguments),
-            "output": results.get(call.id, ""),
-        }
-        for call in calls
-    )
-    said = [message for message in messages if message.role == "assistant"]
-    answer = "" if said and said[-1].tool_calls else completion.strip()
-    counts: dict[str, int] = {}
-    for call in calls:
-        counts[call.function] = counts.get(call.function, 0) + 1
-    return AgentRunFile(query.id, COMPLETED, answer, (), counts, steps, model)
-
-
-def scored_file(file: AgentRunFile, query: Query, dataset: Dataset) -> tuple[dict[str, float], str]:
+def scored_trace(trace: Mapping[str, Any], query: Query, dataset: Dataset, model: str) -> tuple[dict[str, float], str]:
     """Return measure -> value of an answer, decided by the rule, and its text. No judge is asked."""
-    answer = searched_answer(query, trace_of_file(file, STEPS, dataset.corpus), dataset, None)
-    (ruled,) = with_rules(AnswerSheet(dataset, LLMCard(name=file.model, model=file.model), [answer], None)).answers
+    answer = searched_answer(query, trace, dataset, None)
+    (ruled,) = with_rules(AnswerSheet(dataset, LLMCard(name=model, model=model), [answer], None)).answers
     values = scores_of(ruled, (), dataset.qrels.get(query.id, {}), judged=False)
     return {ACCURACY: 0.0, **values}, ruled.text

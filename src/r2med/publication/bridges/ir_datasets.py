@@ -14,7 +14,7 @@ from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericDoc, Ge
 from ir_datasets.indices import Docstore
 
 from r2med.data.dataset_cards import groups
-from r2med.data.loading import load
+from r2med.data.loading import load_dataset
 
 if TYPE_CHECKING:
     from r2med.data.dataset import Dataset
@@ -29,7 +29,7 @@ class _Source:
 
     @cached_property
     def _dataset(self) -> Dataset:
-        return load(self._name)
+        return load_dataset(self._name)
 
 
 class Docs(_Source, BaseDocs):  # type: ignore[misc]

@@ -23,8 +23,7 @@ import numpy as np
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.installation import install_extra
+from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
 from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound
@@ -101,7 +100,7 @@ class RegisteredModel:
             known = [meta.name for meta in mteb.get_model_metas()]
             raise unknown("model of MTEB", typed, known, "hf:ORG/NAME takes any of the hub") from None
         except ValueError as error:  # another revision than the one in the registry
-            raise UserError(f"{name}: {error}") from None
+            raise UserError(f"{name}: ", error) from None
         own_code = meta.loader_kwargs.get("trust_remote_code") and not runtime.setup.trust_remote_code
         for wrong, why in (
             (meta.loader is None, "MTEB has results for this model, but no code to run it"),
@@ -346,11 +345,9 @@ class MtebReranker(PairReranker[MtebCrossEncoder]):
 def _mteb(name: str) -> Any:
     try:
         import mteb
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{name} needs {error.name}: {install_extra('mteb')} (on Linux on ARM see docs/bridges.md: "
-            "pytrec-eval-terrier, which mteb needs, has to be compiled there)"
-        ) from None
+    except ModuleNotFoundError:
+        compiled = "pytrec-eval-terrier, which mteb needs, has to be compiled there"
+        raise MissingExtraError(name, "mteb", f" (on Linux on ARM see docs/bridges.md: {compiled})") from None
     import datasets
 
     logging.getLogger("mteb").setLevel(logging.ERROR)  # it warns about every prompt that a task does not have
@@ -368,7 +365,7 @@ def _quietly(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, UserError) or devices.is_out_of_memory(error):
             raise
-        raise UserError(f"{what}: {type(error).__name__}: {error}") from error
+        raise UserError(f"{what}: {type(error).__name__}: ", error) from error
 
 
 def _task_name(dataset: Dataset) -> str:

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from r2med.data import Dataset, load
+from r2med.data import Dataset
+from r2med.data.given_data import loaded
+from r2med.data.loading import load_dataset
 from r2med.data.runs import Run, write_run
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import DEPTH, evaluate, slug
@@ -26,7 +28,7 @@ def score_predictions(file: Path | str, data: str | Path | Dataset = "", out: Pa
     """
     file, out = Path(file), Path(out)
     model, rankings = _read(file)
-    dataset = data if isinstance(data, Dataset) else load(data or dataset_of(file.stem.removesuffix(ENDING)))
+    dataset = loaded(data) if data else load_dataset(dataset_of(file.stem.removesuffix(ENDING)))
     # A folder with one run per dataset is one system, so its records are averaged and compared as one.
     folder = out / "mteb" / slug(model.replace("/", "__"))
     path = folder.joinpath(*dataset.name.split("/"))

@@ -12,7 +12,7 @@ from r2med.data.dataset_cards import groups
 from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.records.stored_records import StoredRecord
+from r2med.evaluation.records.stored_records import StoredRecord, typed_name
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice, Setting
@@ -51,10 +51,10 @@ def export_results(
     written = [(_folder(each.record), _task(each), each.record) for each in kept]
     systems: dict[Path, str] = {}
     for folder, task, record in written:
-        other = systems.setdefault(folder / f"{task}.json", record.system)
-        if other != record.system:
+        other = systems.setdefault(folder / f"{task}.json", record.display_name)
+        if other != record.display_name:
             raise UserError(
-                f"{other} and {record.system} are one model to MTEB, {_model(record)[0]}: export one of them"
+                f"{other} and {record.display_name} are one model to MTEB, {_model(record)[0]}: export one of them"
             )
     runs = [[run.record for run in each.repeats] for each in kept]
     contents = [_result(task, repeats) for (_, task, _), repeats in zip(written, runs, strict=True)]
@@ -94,7 +94,7 @@ def _model(record: Record) -> tuple[str, str]:
     if alone and "/" in str(document.get("model", "")):
         commit = "" if retrieve.get("weights") == IN_FOLDER else str(document.get("revision") or "")
         return document["model"], commit or UNKNOWN_REVISION
-    return f"r2med/{slug(public_value(record.system))}", record.versions.get("r2med", UNKNOWN_REVISION)
+    return f"r2med/{slug(public_value(record.display_name))}", record.versions.get("r2med", UNKNOWN_REVISION)
 
 
 def _folder(record: Record) -> Path:
@@ -123,8 +123,9 @@ def _scores(record: Record) -> dict[str, float]:
     judged = [values for query, values in record.per_query.items() if record.queries[query].positives]
     if missing := [f"nDCG@{k}" for k in CUTOFFS if f"nDCG@{k}" not in record.mean]:
         raise UserError(
-            f"the record of {record.system} on {record.dataset.name} does not hold {missing[0]}: make it again with ",
-            Command("run", record.system, data=record.dataset.name, fresh=True),
+            f"the record of {record.display_name} on {record.dataset.name} does not hold {missing[0]}: "
+            "make it again with ",
+            Command("run", record.system, data=typed_name(record.dataset.name), fresh=True),
         )
     scores: dict[str, float] = {}
     for name, family in FAMILIES.items():
@@ -164,7 +165,7 @@ def _settings(task: str, record: Record, runs: int) -> dict[str, Any]:
         "task": task,
         "splits": ["test"],
         "version": {"mteb": None, **record.versions},
-        "encode_kwargs": {"system": public_value(record.system), **of_runs},
+        "encode_kwargs": {"system": public_value(record.display_name), **of_runs},
         "subsets": ["default"],
     }
 

@@ -1,7 +1,8 @@
 """Use pipelines of PyTerrier as stages: pyterrier:MODULE:NAME retrieves, or reranks after another retriever.
 
-`r2med.run` also takes them as objects. The module that makes a pipeline imports PyTerrier, not this one. Results of a
-pipeline are reused by later processes only if it has an attribute `revision`, which shows that it has not changed.
+`r2med.run` also takes them as objects. The module that makes a pipeline imports PyTerrier, not this one. A
+pipeline of a module is known by the code of the user's modules. Results of one that was passed in are reused by later
+processes only if it has an attribute `revision`, which shows that it has not changed.
 """
 
 from __future__ import annotations
@@ -84,6 +85,11 @@ class PipelineRetriever(Bound[PipelineStage]):
 
     runtime: Runtime
 
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The module of the tables that pipelines take and return."""
+        return ("pandas",)
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""
         return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.key()}
@@ -134,6 +140,11 @@ class BoundPipelineReranker(Bound[PipelineReranker]):
     def depth(self) -> int:
         """Number of candidates per query that are reranked."""
         return self.stage.depth
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The module of the tables that pipelines take and return."""
+        return ("pandas",)
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""

@@ -11,7 +11,8 @@ import pyterrier as pt
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.dataset_cards import cards, groups
-from r2med.data.loading import load
+from r2med.data.given_data import loaded
+from r2med.data.loading import load_dataset
 from r2med.evaluation.running.evaluation import DEPTH
 from r2med.foundation.core.errors import UserError
 from r2med.systems.system import System
@@ -23,7 +24,7 @@ class Provider(pt.datasets.DatasetProvider):  # type: ignore[misc]
     def get_dataset(self, name: str) -> PyTerrierDataset:
         """Return a dataset. Raises KeyError, as PyTerrier expects, if no dataset has this name."""
         try:
-            return PyTerrierDataset(load(name))
+            return PyTerrierDataset(load_dataset(name))
         except UserError as error:
             raise KeyError(str(error)) from None
 
@@ -61,7 +62,7 @@ class PyTerrierRetriever(pt.Transformer):  # type: ignore[misc]
     def __init__(self, system: System | str, data: Dataset | str | Path, k: int = DEPTH) -> None:
         self.system = System.parse(system) if isinstance(system, str) else system
         with self.system.runtime.network():
-            self.dataset = data if isinstance(data, Dataset) else load(data, self.system.runtime.store)
+            self.dataset = loaded(data, self.system.runtime.store)
         self.k = k
 
     def __repr__(self) -> str:

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from r2med.evaluation.records.answer_collection import StoredAnswers
-from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.collection import MAX_FAILURES, honestly_named, misfit, without_failed
-from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Notice
-from r2med.foundation.store import digest
+from r2med.foundation.text.terminal_text import quoted
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import entry_files, read_entry
 from r2med.publication.leaderboard.submitted_answers import unclear_name
@@ -22,6 +20,9 @@ from r2med.publication.leaderboard.submitted_answers import unclear_name
 log = logging.getLogger("r2med")
 
 NOT_VERIFIED = "not verified"
+
+NOT_SEEN = "scores were computed again from the submitted runs; who made a run, and how, cannot be seen from it"
+"""What a board with entries says on every page."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,16 @@ def read_entries(
 ) -> SubmittedRecords:
     """Return the records of all entries in a folder, those with a verdict first.
 
-    A warning names each entry that cannot be read, and each record that cannot be compared with the others. Verified
-    records and the records of `beside` take precedence. Records of the same content are one. The name of a system
-    belongs to the first entry that has it: the system of another entry is called `NAME (ENTRY)`. The name of a system
-    that is not verified ends in "(not verified)". Raises UserError if there are no entries, or if they have no record
-    of a system and `beside` is empty.
+    A warning names each entry that cannot be read, and each record that cannot be compared with the others. The name
+    of a system belongs to the first that has it: `beside`, then verified entries. The system of another entry is called
+    `NAME (ENTRY)`. The name of a system that is not verified ends in "(not verified)". Raises UserError if there are no
+    entries, or if they have no record of a system and `beside` is empty.
     """
     files = entry_files([folder]) if folder.exists() else []
     if not files:
-        raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
+        raise UserError(
+            f"there are no entries in {folder}: make one with r2med submit RECORDS -o {quoted(folder)}/NAME.json"
+        )
     read = SubmittedRecords()
     faults: list[str] = []
     for file in files:
@@ -63,7 +65,7 @@ def read_entries(
     faults += shown.faults
     if not shown.records and not beside:
         why = faults[0] if faults else "they have only answers, and no record of a system"
-        raise UserError(f"no entry in {folder} can be shown: {why}")
+        raise UserError(f"no entry in {folder} can be shown: ", why)
     return SubmittedRecords(shown.records, [shown.named_answers(each) for each in read.answers])
 
 
@@ -89,7 +91,7 @@ def _systems(records: Sequence[StoredRecord]) -> list[list[StoredRecord]]:
     """Return the records of each system of each entry, systems whose records are all verified first."""
     systems: dict[tuple[Path, str], list[StoredRecord]] = {}
     for kept in records:
-        systems.setdefault((kept.path, kept.record.system), []).append(kept)
+        systems.setdefault((kept.path, kept.record.display_name), []).append(kept)
     return sorted(systems.values(), key=lambda each: any(kept.unverified for kept in each))
 
 
@@ -100,61 +102,39 @@ class _Shown:
         self.records: list[StoredRecord] = []
         self.faults: list[str] = []
         self._of_dataset: dict[str, StoredRecord] = {}
-        self._of_system: dict[str, list[StoredRecord]] = {}
+        self._taken = {kept.record.display_name for kept in beside}
         self._names: dict[tuple[Path, str], str] = {}
         for kept in beside:
             self._of_dataset.setdefault(kept.record.dataset.name, kept)
-            self._of_system.setdefault(kept.record.system, []).append(kept)
 
     def add(self, system: Sequence[StoredRecord]) -> None:
         """Add the records of a system of an entry, without those that cannot be compared with the others."""
-        typed = system[0].record.system
         fitting = list(self._fitting(system))
-        known = {record_content(kept.record) for kept in self._of_system.get(typed, ())}
-        if {record_content(kept.record) for kept in fitting} <= known:
-            if fitting:
-                first = self._of_system[typed][0]
-                log.info("%s: its records of %s are those of %s", fitting[0].path, typed, first.path)
-                self._names[fitting[0].path, typed] = first.record.system
-                self._credit(first, fitting[0])
+        if not fitting:
             return
-        name = self._free_name(typed, fitting)
-        self._names[fitting[0].path, typed] = name
+        name = self._free_name(fitting)
+        self._taken.add(name)
+        self._names[fitting[0].path, fitting[0].record.display_name] = name
         for kept in fitting:
-            record = kept.record.model_copy(update={"system": name})
-            made = replace(kept, record=record, typed="" if name == typed else typed)
-            self._of_dataset.setdefault(record.dataset.name, made)
-            self._of_system.setdefault(typed, []).append(made)
-            self.records.append(made)
-
-    def _credit(self, first: StoredRecord, other: StoredRecord) -> None:
-        """Name a second entry with the same records beside the first: a copy must not take the place of its model."""
-        if first.is_entry and bool(first.unverified) == bool(other.unverified):
-            self.records = [
-                replace(kept, entry=f"{kept.entry}, {other.entry}")
-                if kept.record.system == first.record.system
-                else kept
-                for kept in self.records
-            ]
+            record = kept.record.model_copy(update={"name": name})
+            shown = replace(kept, record=record)
+            self._of_dataset.setdefault(record.dataset.name, shown)
+            self.records.append(shown)
 
     def _fitting(self, system: Sequence[StoredRecord]) -> Iterator[StoredRecord]:
         of_dataset = dict(self._of_dataset)
         for kept in system:
             if fault := misfit(kept, of_dataset.setdefault(kept.record.dataset.name, kept)):
-                self.faults.append(f"{kept.record.system} of entry {kept.path} is left out: {fault}")
+                self.faults.append(f"{kept.record.display_name} of entry {kept.path} is left out: {fault}")
                 log.warning("%s", self.faults[-1])
             else:
                 yield kept
 
-    def _free_name(self, typed: str, fitting: Sequence[StoredRecord]) -> str:
+    def _free_name(self, fitting: Sequence[StoredRecord]) -> str:
         mark = f" ({NOT_VERIFIED})" if any(kept.unverified for kept in fitting) else ""
-        entry = fitting[0].entry
-        taken = {kept.record.system for each in self._of_system.values() for kept in each}
-        name = typed if typed not in self._of_system else f"{typed} ({entry})"
-        number = 1
-        while f"{name}{mark}" in taken:
-            number += 1
-            name = f"{typed} ({entry} {number})"
+        name = fitting[0].record.display_name
+        while name in self._taken or f"{name}{mark}" in self._taken:
+            name += f" ({fitting[0].entry})"
         return f"{name}{mark}"
 
     def named_answers(self, each: StoredAnswers) -> StoredAnswers:
@@ -164,15 +144,3 @@ class _Shown:
         mark = f" ({NOT_VERIFIED})" if each.unverified else ""
         named = {"system": name, "reader": f"{record.reader}{mark}"}
         return replace(each, record=record.model_copy(update=named))
-
-
-def record_content(record: Record) -> str:
-    """Return a digest of what a record states about its system on its dataset, without times, costs and versions."""
-    last = record.stages[-1].gold
-    return digest([record.settings, record.dataset.name, record.dataset.fingerprint, record.per_query, last])
-
-
-def answers_content(record: AnswerRecord) -> str:
-    """Return a digest of what an answer record states, without times, costs and versions."""
-    file = record.answers.sha256 if record.answers else ""
-    return digest([record.settings, record.dataset.fingerprint, record.per_query, file])

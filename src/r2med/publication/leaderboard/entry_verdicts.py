@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
 from r2med.foundation.store.files import refuse_device, sha256, write_json
+from r2med.foundation.text.terminal_text import quoted
 
 FORMAT = 1
 
@@ -54,9 +55,13 @@ class Verdicts(BaseModel):
         try:
             verdicts = cls(**json.loads(path.read_bytes()))
         except FileNotFoundError:
-            raise UserError(f"{path}: no such file: r2med verify ENTRIES --runs RUNS --verdicts {path}") from None
+            raise UserError(
+                f"{path}: no such file: r2med verify ENTRIES --runs RUNS --verdicts {quoted(path)}"
+            ) from None
         except (OSError, ValueError, TypeError, RecursionError, ValidationError):
-            raise UserError(f"{path} does not contain verdicts: write it with r2med verify --verdicts {path}") from None
+            raise UserError(
+                f"{path} does not contain verdicts: write it with r2med verify --verdicts {quoted(path)}"
+            ) from None
         if verdicts.format != FORMAT:
             raise UserError(f"{path} has verdicts of format {verdicts.format}, but this version reads format {FORMAT}")
         return verdicts

@@ -21,7 +21,7 @@ from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.spec import parse, parse_stage, printed_system
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.publication.leaderboard.expectations import MEASURE, Expectation, expectations
@@ -197,13 +197,17 @@ def reproduced(
     """Run the system of an expectation, and compare its scores: the means over its runs, if it varies."""
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), repeats=repeats, setup=runtime)
-    cells = dict(zip(words, plan.evaluate(folder), strict=True))
+    results = plan.evaluate(folder)
+    cells = dict(zip(words, results, strict=True))
     runs = {
         name: [honestly_named(_of_dataset(record, name), folder) for record in cell.records]
         for name, cell in cells.items()
         if cell.records
     }
-    errors = [cell.error for cell in cells.values() if cell.error]
+    errors = [
+        error if len(failed) == 1 else Notice(f"on {len(failed)} datasets: ", error)
+        for error, failed in results.errors.items()
+    ]
     for name in [name for name, repeats in runs.items() if repeats[0].dataset.name.startswith(OWN_PREFIX)]:
         del runs[name]
         errors.append(f"the data are not the dataset {name} of the benchmark")

@@ -27,9 +27,9 @@ from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_atomically
-from r2med.publication.leaderboard.stated_settings import lock_faults
+from r2med.foundation.text.terminal_text import quoted
+from r2med.publication.leaderboard.lock_faults import lock_faults
 from r2med.publication.leaderboard.submitted_answers import (
-    board_name,
     name_faults,
     public_answers,
     submitted_answer_faults,
@@ -106,9 +106,9 @@ def read_entry(path: Path) -> Entry:
             f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
         ) from None
     for fault in unclear_name(path.stem):
-        raise UserError(f"{path}: {fault}")
+        raise UserError(f"{path}: ", fault)
     if "records" not in body:
-        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
+        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {quoted(path)}")
     if written != FORMAT:
         raise UserError(f"{path} is an entry of format {str(written)[:40]}, but this version reads format {FORMAT}")
     try:
@@ -138,8 +138,8 @@ def entry_files(places: Sequence[Path]) -> list[Path]:
 
 def _public(record: Record) -> Record:
     """Return a record without paths and addresses of this machine, and without files that are not submitted."""
-    body = record.model_dump(mode="json", exclude={"traces", "generated"})
-    body |= public_value({"system": body["system"], "settings": body["settings"]})
+    body = record.model_dump(mode="json", exclude={"traces", "generated", "named"})
+    body |= public_value({name: body[name] for name in ("system", "settings", "name")})
     for stage in body["stages"]:
         stage |= public_value({"name": stage["name"], "approximate": stage["approximate"]})
     body["key"] = record_key(body["settings"], record.dataset.fingerprint)  # of the settings that others see
@@ -152,17 +152,17 @@ def _check_entry(entry: Entry, path: Path) -> None:
     if not entry.records and not entry.answers:
         raise UserError(f"{path} has no records")
     for name, fault in submitted_answer_faults(entry.answers):
-        raise UserError(f"{path}: {name[:400]}: {fault}")
+        raise UserError(f"{path}: {name[:400]}: ", fault)
     if fault := repeat_fault(
         (f"{each.name} ({each.passages} passages, {each.form})", each.dataset.name, each.settings)
         for each in entry.answers
     ):
-        raise UserError(f"{path}: {fault}")
-    if fault := repeat_fault((record.system, record.dataset.name, record.settings) for record in entry.records):
-        raise UserError(f"{path}: {fault}")
+        raise UserError(f"{path}: ", fault)
+    if fault := repeat_fault((record.display_name, record.dataset.name, record.settings) for record in entry.records):
+        raise UserError(f"{path}: ", fault)
     for record in entry.records:
         for fault in _faults(record):
-            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
+            raise UserError(f"{path}: {record.display_name[:200]} on {record.dataset.name[:200]}: ", fault)
 
 
 def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) -> None:
@@ -173,10 +173,10 @@ def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) 
     if not any(record.lock for record in records):
         return
     files = [file for place in places for file in (*place.rglob("*"), *place.absolute().parent.glob("*.lock"))]
-    locks, runs = locks_among(files), Counter((record.system, record.dataset.name) for record in records)
+    locks, runs = locks_among(files), Counter((record.display_name, record.dataset.name) for record in records)
     for record in records:
-        for fault in lock_faults(record, locks, runs[record.system, record.dataset.name]):
-            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
+        for fault in lock_faults(record, locks, runs[record.display_name, record.dataset.name]):
+            raise UserError(f"{path}: {record.display_name[:200]} on {record.dataset.name[:200]}: ", fault)
 
 
 def _faults(record: Record) -> Iterator[str]:
@@ -189,8 +189,7 @@ def _faults(record: Record) -> Iterator[str]:
     yield from record_faults(record)
     if record.apart:
         yield f"it does not belong among other systems: {record.apart}"
-    yield from board_name(record.system)
-    yield from name_faults((record.system, record.dataset.name), record.created)
+    yield from name_faults((record.system, record.display_name, record.dataset.name), record.created)
     if not isinstance(record.settings.get("retrieve"), Mapping):
         yield "its settings are not those of a system"
     yield from _measure_faults(record)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import logging
 import math
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,18 +21,17 @@ from r2med.evaluation.records.answer_collection import (
 from r2med.evaluation.records.answer_record import FORMAT, SUFFIX, AnswerRecord, answer_key
 from r2med.evaluation.records.answer_words import Condition
 from r2med.evaluation.records.collection import record_files
-from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
 
 log = logging.getLogger("r2med")
 
-BLANK = "\u115f\u1160\u17b4\u17b5\u2800"
-"""Characters that are invisible although Unicode counts them as printable."""
+SIGNS = "→ + ( ) [ ] , = : @ . _ / -"
+"""The signs that a name may have beside letters, digits and spaces."""
 
-ALIKE = {"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU"}
-"""Scripts with letters that look the same. A name has letters of one of them."""
+NAME = rf"[A-Za-z0-9{re.escape(SIGNS)}]+"
+"""What a name in an entry looks like."""
 
 
 def submitted_sources(sources: Sequence[str | Path], results: Path) -> tuple[list[str | Path], list[StoredAnswers]]:
@@ -95,9 +92,7 @@ def public_answers(kept: StoredAnswers, keys: Mapping[str, str]) -> AnswerRecord
         body |= _with_failures(record, failed)
     names = f"{slug(body['system'])[:100]}__{slug(body['reader'])[:50]}"
     body["answers"]["file"] = f"{names}-{body['key'][:10]}.answers.jsonl"
-    if facts := record.conversations:
-        checked_file(kept.path.parent / facts.file, facts.sha256, "r2med answer makes it again")
-        body["conversations"]["file"] = f"{names}-{body['key'][:10]}.traces.json"
+    body["conversations"] = None  # they are not submitted
     return AnswerRecord(**body)
 
 
@@ -138,11 +133,9 @@ def _faults(record: AnswerRecord) -> Iterator[str]:
         yield f"an answer record of format {record.format}, but this version reads format {FORMAT}"
     if record.answers is None:
         yield "the entry must name the file of its answers"
-    for facts in filter(None, (record.answers, record.conversations)):
-        if re.search(r"[/\\\0]", facts.file):
-            yield f"its answers have a path instead of a name: {facts.file[:200]}"
+    elif re.search(r"[/\\\0]", record.answers.file):
+        yield f"its answers have a path instead of a name: {record.answers.file[:200]}"
     yield from answer_faults(record)
-    yield from board_name(record.reader)
     yield from name_faults((record.system, record.reader, record.dataset.name), record.created)
     if record.passages < 1:
         yield f"it states {record.passages} passages"
@@ -156,25 +149,10 @@ def name_faults(names: Sequence[str], created: str) -> Iterator[str]:
         yield f"its creation time {created[:60]!r} is not a date"
 
 
-def board_name(name: str) -> Iterator[str]:
-    """Yield a fault if a system or reader has a name such as `bm25 (TEAM)`, which only a board gives."""
-    if re.search(r"\s\([^()]*\)$", name):
-        yield f"the name {name[:200]!r} ends with a word in brackets, as only a board adds it"
-
-
 def unclear_name(name: str) -> Iterator[str]:
-    """Yield a fault if a name is empty, has invisible characters, or has letters that look like other letters."""
-    pairs = itertools.pairwise(f" {name}")
-    hidden = any(sign in BLANK or (base.isascii() and _is_mark(sign)) for base, sign in pairs)
-    if not name or name != name.strip() or not name.isprintable() or hidden:
-        yield f"the name {name[:200]!r} is empty or has invisible characters"
-    scripts = {unicodedata.name(letter, "").split()[0] for letter in name if letter.isalpha()}
-    if unicodedata.normalize("NFKC", name) != name or len(scripts & ALIKE) > 1:
-        yield f"the name {name[:200]!r} has letters that look like other letters: {name[:200]!a}"
-
-
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character).startswith("M")
+    """Yield a fault if a name has other characters than a board shows: two names that differ must look different."""
+    if not re.fullmatch(NAME, name) or name != name.strip():
+        yield f"the name {name[:200]!a} must have only letters from A to z, digits, spaces and {SIGNS}"
 
 
 def _is_date(text: str) -> bool:

@@ -4,43 +4,34 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
-from r2med.data import Dataset, load
+from r2med.data import Dataset
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
+from r2med.data.loading import load_dataset
 from r2med.data.runs.run import Run
 from r2med.data.runs.run_file import decode_id, run_bytes
 from r2med.data.runs.trec import format_run
 from r2med.evaluation.measure import Measure, relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
-from r2med.evaluation.records.answer_words import SEARCHED
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
-from r2med.foundation.store import Store, digest
+from r2med.foundation.core.notices import Notice
+from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
-from r2med.publication.leaderboard.answer_verification import ReadRanking, answer_record_faults, unverified
+from r2med.publication.leaderboard.answer_verification import answer_record_faults, unverified
 from r2med.publication.leaderboard.entry_verdicts import EntryVerdict, Verdicts, refuse_submitted
-from r2med.publication.leaderboard.stated_settings import (
-    copied_rankings,
-    copied_repeats,
-    setting_faults,
-    unknown_system,
-)
-from r2med.publication.leaderboard.stated_training import checked_training, training_faults, unchecked_training
-from r2med.publication.leaderboard.submission import Entry, entry_files, read_entry
-
-COMPARED_DOCUMENTS = 100
-"""Number of documents of each query by which two rankings are told apart."""
+from r2med.publication.leaderboard.lock_faults import lock_faults
+from r2med.publication.leaderboard.submission import entry_files, read_entry
 
 
 @dataclass(frozen=True)
@@ -59,23 +50,20 @@ class Verification:
     fault: str = ""
     """What does not match, in one line; empty if everything matches."""
     unverified: tuple[str, ...] = ()
-    """What cannot be computed again, such as the grades of an LLM in an answer record."""
+    """What an answer record states that cannot be computed again, such as the grades of a judge."""
     repeat: int = 0
     """Which run of a varying system it is, from 0."""
-    training: str = ""
-    """What its models were trained with, computed again, or that it is not stated. Empty if it was not checked."""
 
     @property
     def verdict(self) -> str:
         """The fault, or that everything matches that can be computed again."""
-        trained = f"; {self.training}" if self.training else ""
         left = f"; not verified: {'; '.join(self.unverified)}" if self.unverified else ""
-        return self.fault or f"matches{trained}{left}"
+        return self.fault or f"matches{left}"
 
     def __str__(self) -> str:
         run = f", repeat {self.repeat}" if self.repeat else ""
         record = f"{self.system} on {self.dataset}{run}: " if self.system else ""
-        return f"{self.entry}: {record}{self.verdict}"
+        return Notice(f"{self.entry}: {record}", self.verdict)
 
 
 def verified_entries(
@@ -88,7 +76,8 @@ def verified_entries(
     desk = _Desk(runs, {dataset.name: dataset for dataset in data}, store)
     checked: list[Verification] = []
     found: dict[str, EntryVerdict] = {}
-    for path, (of_records, of_answers) in desk.check_entries(entry_files(places)):
+    for path in entry_files(places):
+        of_records, of_answers = desk.check_entry(path)
         checked += [*of_records, *of_answers]
         if path.is_file() and all(each.system for each in of_records):  # otherwise it cannot be read
             faults = [tuple(each.fault for each in part) for part in (of_records, of_answers)]
@@ -98,124 +87,33 @@ def verified_entries(
     return checked
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """The first fault of a record, or a digest of the ranking or the answers that it claims."""
-
-    fault: str
-    content: str
-
-
 class _Desk:
-    """The run files, the datasets, and the claims of the entries that were checked so far."""
+    """The run files, the locks, and the datasets that were loaded so far."""
 
     def __init__(self, runs: Path, given: Mapping[str, Dataset], store: Store) -> None:
         self._files = _run_files(runs)
         self._locks = locks_among(runs.rglob("*"))
         self._datasets: dict[str, Dataset | str] = dict(given)
         self._store = store
-        self._claims: dict[str, list[tuple[str, Path]]] = {}
 
-    def check_entries(self, paths: Sequence[Path]) -> list[tuple[Path, tuple[list[Verification], list[Verification]]]]:
-        """Return for each entry the result for each record and for each answer record."""
-        read: list[Entry | str] = []
-        for path in paths:
-            try:
-                read.append(read_entry(path))
-            except UserError as error:
-                read.append(str(error).removeprefix(f"{path}: "))
-        # What two systems claim is refused in both, wherever the files are: a thief chooses the name of his own file.
-        claimed = [
-            self._claims_of(entry, path) if isinstance(entry, Entry) else ([], [])
-            for path, entry in zip(paths, read, strict=True)
-        ]
-        return [
-            (
-                path,
-                ([Verification(path, "", "", entry)], [])
-                if isinstance(entry, str)
-                else self._checked(path, entry, mine),
-            )
-            for path, entry, mine in zip(paths, read, claimed, strict=True)
-        ]
-
-    def _claims_of(self, entry: Entry, path: Path) -> tuple[list[_Claim], list[_Claim]]:
-        """Return the fault or the claimed content of each record and each answer record, and note the claims.
-
-        Only what matches claims anything, so that a false record cannot block an honest one.
-        """
+    def check_entry(self, path: Path) -> tuple[list[Verification], list[Verification]]:
+        """Return the result for each record and for each answer record of an entry."""
+        try:
+            entry = read_entry(path)
+        except UserError as error:
+            return [Verification(path, "", "", str(error).removeprefix(f"{path}: "))], []
+        counts = Counter((record.display_name, record.dataset.name) for record in entry.records)
         records = []
-        counts = Counter((record.system, record.dataset.name) for record in entry.records)
-        copies = copied_repeats(entry.records)
         for record in entry.records:
-            runs = counts[record.system, record.dataset.name]
-            fault = copies.get(record.key, "") or next(self._faults(record, runs), "")
-            records.append(_Claim(fault, "" if fault else self._ranking_digest(record)))
-            self._note(records[-1], record.system, path)
+            name, dataset = record.display_name, record.dataset.name
+            fault = next(self._faults(record, counts[name, dataset]), "")
+            records.append(Verification(path, name, dataset, fault, repeat=record.repeat))
         answers = []
         for each in entry.answers:
-            fault = next(self._answer_faults(each, self._ranking(each, entry.records)), "")
-            answers.append(_Claim(fault, "" if fault else self._answers_digest(each)))
-            self._note(answers[-1], each.reader, path)
+            fault = next(self._answer_faults(each), "")
+            left = () if fault else unverified(each)
+            answers.append(Verification(path, each.name, each.dataset.name, fault, left, each.repeat))
         return records, answers
-
-    def _note(self, claim: _Claim, name: str, path: Path) -> None:
-        if claim.content:
-            self._claims.setdefault(claim.content, []).append((name, path))
-
-    def _checked(
-        self, path: Path, entry: Entry, claims: tuple[list[_Claim], list[_Claim]]
-    ) -> tuple[list[Verification], list[Verification]]:
-        """Return the result for each record and for each answer record of an entry."""
-        records = []
-        copied = copied_rankings(entry.records, [claim.content for claim in claims[0]])
-        stated = any(stage.training for record in entry.records for stage in record.stages)
-        for record, claim in zip(entry.records, claims[0], strict=True):
-            fault = claim.fault or self._claimed_twice(claim, record.system, "its run is the same as that of")
-            left = () if fault else (*unknown_system(record), *unchecked_training(record, self._files))
-            if record.key in copied and not fault:
-                left += (copied[record.key],)
-            trained = checked_training(record, self._files) if stated and not fault else ""
-            records.append(Verification(path, record.system, record.dataset.name, fault, left, record.repeat, trained))
-        false = {each.key for each, found in zip(entry.records, records, strict=True) if found.fault}
-        return records, [
-            self._checked_answers(each, entry.records, false, path, claim)
-            for each, claim in zip(entry.answers, claims[1], strict=True)
-        ]
-
-    def _checked_answers(
-        self, answers: AnswerRecord, records: Sequence[Record], false: Container[str], path: Path, claim: _Claim
-    ) -> Verification:
-        """Return the result for an answer record. `false` are the keys of records that do not match."""
-        ranking = self._ranking(answers, records)
-        fault = claim.fault or self._claimed_twice(claim, answers.reader, "its answers are the same as those of")
-        if not fault and ranking is None and "retrieved" in answers.statuses:
-            fault = f"the record of its ranking is not in the entry: submit that of {answers.system} too, with its run"
-        if not fault and ranking and ranking.record.key in false:
-            fault = f"the record of its ranking, {ranking.record.system}, does not match"
-        left = () if fault else unverified(answers)
-        return Verification(path, answers.name, answers.dataset.name, fault, left, answers.repeat)
-
-    def _claimed_twice(self, claim: _Claim, name: str, what: str) -> str:
-        """Return a fault if another system or reader claims the same content in any entry; otherwise empty."""
-        others = (each for each in self._claims.get(claim.content, ()) if each[0] != name)
-        other, of_other = next(others, ("", ""))
-        return f"{what} {other} in {of_other}" if other else ""
-
-    def _ranking_digest(self, record: Record) -> str:
-        """Return a digest of the first documents of each judged query. Scores and packing are left out."""
-        assert record.run is not None
-        run = Run.read(self._files[record.run.sha256], encoded=True)
-        lists = dict(zip(run.queries, run.id_lists(), strict=True))
-        first = {query: lists.get(query, [])[:COMPARED_DOCUMENTS] for query in sorted(record.per_query)}
-        return digest(["ranking", record.dataset.fingerprint, first])
-
-    def _answers_digest(self, record: AnswerRecord) -> str:
-        """Return a digest of the texts of all answers; empty for choices."""
-        if record.form == "choice":  # two readers that choose the same options do not differ in anything
-            return ""
-        given = sorted((each.query, each.condition, " ".join(each.text.split())) for each in self._given(record))
-        return digest(["answers", record.dataset.fingerprint, given])
 
     def _given(self, record: AnswerRecord) -> tuple[GivenAnswer, ...]:
         """Return the answers of a record. Raises UserError if their file cannot be read."""
@@ -224,26 +122,10 @@ class _Desk:
         beside = FileFacts(file=file.name, sha256=record.answers.sha256)
         return record.model_copy(update={"answers": beside}).given(file.parent)
 
-    def _ranking(self, answers: AnswerRecord, records: Sequence[Record]) -> ReadRanking | None:
-        """Return the ranking that was read; None if the entry does not have it, or its run file is missing."""
-        key = answers.settings.get("retrieval")
-        for record in records:
-            file = self._files.get(record.run.sha256) if record.run else None
-            if record.key == key and (record.system, record.dataset) == (answers.system, answers.dataset) and file:
-                try:
-                    run = Run.read(file, encoded=True)
-                except UserError:  # the record itself is refused for it
-                    return None
-                wanted = [query for query in run.queries if query in answers.queries]
-                lists = {query: [name for name, _ in run.top(query, answers.passages)] for query in wanted}
-                return ReadRanking(record, lists)
-        return None
-
-    def _answer_faults(self, record: AnswerRecord, ranking: ReadRanking | None) -> Iterator[str]:
+    def _answer_faults(self, record: AnswerRecord) -> Iterator[str]:
         """Yield the faults of an answer record, in the order of the checks."""
         assert record.answers is not None
-        file = self._files.get(record.answers.sha256)
-        if file is None:
+        if record.answers.sha256 not in self._files:
             yield f"its file of answers is missing or was changed: {record.answers.file}"
             return
         dataset = self._dataset(record.dataset)
@@ -252,16 +134,11 @@ class _Desk:
             return
         yield from _fact_faults(record.dataset, dataset)
         try:
-            given = self._given(record)
+            answers = self._given(record)
         except UserError as error:
             yield str(error)
             return
-        conversations = self._files.get(record.conversations.sha256) if record.conversations else None
-        if SEARCHED in record.statuses and conversations is None:
-            named = record.conversations.file if record.conversations else "the record names none"
-            yield f"its file of conversations is missing or was changed: {named}"
-            return
-        yield from answer_record_faults(record, given, dataset, ranking, conversations=conversations)
+        yield from answer_record_faults(record, answers, dataset)
 
     def _dataset(self, facts: DatasetFacts) -> Dataset | str:
         if facts.name not in self._datasets:
@@ -282,15 +159,14 @@ class _Desk:
         else:
             yield from _data_faults(record, dataset)
             yield from _run_faults(record, dataset, file)
-            yield from setting_faults(record, dataset, self._locks, self._store, runs)
-            yield from training_faults(record, dataset, self._files)
+            yield from lock_faults(record, self._locks, runs)
 
 
 def _run_files(runs: Path) -> dict[str, Path]:
     if not runs.is_dir():
         raise UserError(f"{runs}: no such folder: give the folder of the run files")
     files = [file for file in sorted(runs.rglob("*")) if file.is_file()]
-    return {sha256(file): file for file in files if file.suffix != ".json" or file.name.endswith(".traces.json")}
+    return {sha256(file): file for file in files if file.suffix != ".json"}
 
 
 def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
@@ -298,9 +174,9 @@ def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
     name = facts.name
     if name not in cards() and name not in groups()["demo"]:
         what = "this dataset with the file of its overlay" if facts.overlays else "a folder of this name"
-        return Notice(f"r2med does not know the dataset {name}: give {what} with ", Setting("verify", data=...))
+        return f"r2med does not know the dataset {name}: give {what} by data (--data)"
     try:
-        dataset = load(name, store)
+        dataset = load_dataset(name, store)
     except UserError as error:
         return str(error)
     if dataset.name != name:

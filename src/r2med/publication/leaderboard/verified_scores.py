@@ -18,6 +18,7 @@ from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import write_json
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 from r2med.publication.leaderboard.expectations import Expectation
 from r2med.publication.leaderboard.reproduction import AVERAGE, WORST, Figure, Reproduction
 
@@ -54,7 +55,9 @@ class VerifiedScores(BaseModel):
         except FileNotFoundError:
             return None
         except (OSError, ValidationError):
-            raise UserError(f"{path} does not contain verified scores: r2med reproduce --verified {path}") from None
+            raise UserError(
+                f"{path} does not contain verified scores: r2med reproduce --verified {quoted(path)}"
+            ) from None
 
     def write(self, path: Path) -> None:
         """Write the file. It replaces an older one."""

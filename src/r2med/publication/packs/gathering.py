@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from r2med.data import Dataset
-from r2med.data.given_data import GivenData, loaded
+from r2med.data.given_data import GivenData
+from r2med.data.loading import load_dataset
 from r2med.data.runs import write_run
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.record import Record, record_key
@@ -60,7 +61,8 @@ def find_datasets(collection: RecordCollection, data: Sequence[GivenData], runti
     found: dict[str, Dataset] = {}
     for name in collection.datasets:
         try:
-            dataset = loaded(places.get(name, name), runtime.store)
+            place = places.get(name, name)
+            dataset = place if isinstance(place, Dataset) else load_dataset(place, runtime.store)
         except UserError as error:
             raise UserError(
                 f"{name}: ", error, " (name the folder of your own data: r2med pack --data FOLDER)"
@@ -121,7 +123,11 @@ def _recorded_rows(recorded: Recorded, dataset: Dataset) -> bytes:
 
 
 def _again(record: Record) -> str:
-    return f"run it again (r2med run {shlex.quote(record.system)}), then pack it"
+    return f"run it again ({shlex.join(['r2med', 'run', record.system, *_name_flag(record)])}), then pack it"
+
+
+def _name_flag(record: Record) -> list[str]:
+    return ["--name", record.name] if record.name else []
 
 
 def model_settings(settings: Mapping[str, Any], runtime: Runtime) -> dict[str, str]:
@@ -150,7 +156,7 @@ def command_of(record: Record, base_url: str = "", generations: str = "", repeat
 
     `repeats` is the number of runs in the pack.
     """
-    words = ["r2med", "run", record.system, "--data", record.dataset.name]
+    words = ["r2med", "run", record.system, *_name_flag(record), "--data", record.dataset.name]
     if record.settings["k"] != 1000:
         words += ["--k", str(record.settings["k"])]
     if repeats > 1:

@@ -22,7 +22,6 @@ from r2med.evaluation.running.scored_again import score_fault
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.publication.leaderboard.answer_verification import answer_record_faults
-from r2med.publication.packs.packed_answers import nuggets_path
 from r2med.publication.packs.verified_pack import OpenPack, PackedArtefact
 
 Array = npt.NDArray[Any]
@@ -49,7 +48,7 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             dataset = here(record.dataset)
             if dataset is not None:
                 if fault := score_fault(record, file, dataset):
-                    raise UserError(f"{path}: {fault}")
+                    raise UserError(f"{path}: ", fault)
                 scored.add(record.key)
             _check_stored_ranking(pack, record, path, file, dataset)
         for answers, path in pack.answer_records():
@@ -57,11 +56,9 @@ def scored_keys(pack: OpenPack, store: Store) -> set[str]:
             dataset = here(answers.dataset)
             if file is None or dataset is None:
                 continue
-            nuggets = pack.copied(nuggets_path(path), Path(folder))
-            conversations = pack.beside(path, answers.conversations, Path(folder))
             given = answers.given(file.parent)
-            if fault := next(answer_record_faults(answers, given, dataset, None, nuggets, conversations), ""):
-                raise UserError(f"{path}: {fault}")
+            if fault := next(answer_record_faults(answers, given, dataset), ""):
+                raise UserError(f"{path}: ", fault)
             scored.add(answers.key)
     return scored
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from r2med.assessment.answers.answering import AnswerPlan, plan_answers
 from r2med.assessment.answers.reading import DEPTH
-from r2med.assessment.panels.panel import UNTESTED
 from r2med.data import Dataset
 from r2med.data.nuggets_file import nuggets_of, read_nuggets
 from r2med.evaluation.records.answer_collection import answer_files, read_current
@@ -136,7 +135,6 @@ def _plan(record: AnswerRecord, dataset: Dataset, runtime: Runtime, nuggets: Pat
         nuggets=nuggets,
         queries=settings["queries"],
         untested=bool(record.judge and record.judge.trust),
-        accept=bool(record.judge and record.judge.trust),
     )
 
 
@@ -176,7 +174,7 @@ def answer_command(
     if nuggets:
         words += ["--nuggets", str(nuggets)]
     if record.judge and record.judge.trust:
-        words.append("--untested" if record.judge.trust == UNTESTED else "--accept")
+        words.append("--untested")
     if settings["queries"]:
         words += ["--queries", str(settings["queries"])]
     if record.repeat:

@@ -111,7 +111,9 @@ def write_pack(
         if kept.record.apart:
             raise UserError(f"{kept.path} does not belong among other systems: {kept.record.apart}")
         kept.check_files()
-    runs = [(kept.record.system, kept.record.dataset.name, kept.record.settings) for kept in collection.runs_of_all]
+    runs = [
+        (kept.record.display_name, kept.record.dataset.name, kept.record.settings) for kept in collection.runs_of_all
+    ]
     if fault := repeat_fault(runs):
         raise UserError(fault)
     answers = answers_of(collection) if "answers" in kinds else []
@@ -296,16 +298,17 @@ def _safe(name: str) -> str:
 
 def _packed_records(collection: RecordCollection, runtime: Runtime) -> Iterator[PackedRecord]:
     ordered = sorted(
-        collection.runs_of_all, key=lambda each: (each.record.dataset.name, each.record.system, each.record.repeat)
+        collection.runs_of_all,
+        key=lambda each: (each.record.dataset.name, each.record.display_name, each.record.repeat),
     )
-    runs = Counter((kept.record.system, kept.record.dataset.name) for kept in collection.runs_of_all)
+    runs = Counter((kept.record.display_name, kept.record.dataset.name) for kept in collection.runs_of_all)
     for kept in ordered:
         record = kept.record
         yield PackedRecord(
             system=record.system,
             dataset=record.dataset.name,
             key=record.key,
-            command=command_of(record, *flags_of(runtime), repeats=runs[record.system, record.dataset.name]),
+            command=command_of(record, *flags_of(runtime), repeats=runs[record.display_name, record.dataset.name]),
         )
 
 

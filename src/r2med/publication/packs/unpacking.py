@@ -196,10 +196,10 @@ def pack_commands(pack: OpenPack, out: Path) -> Iterator[str]:
     with_texts = {part.key for part in pack.manifest.parts if part.path.startswith("generations/")}
     texts = str(out / "generations")
     records = [record for record, _ in pack.records()]
-    runs = Counter((record.system, record.dataset.name) for record in records)
+    runs = Counter((record.display_name, record.dataset.name) for record in records)
     found = {
         record.key: command_of(
-            record, "URL", texts * (record.key in with_texts), repeats=runs[record.system, record.dataset.name]
+            record, "URL", texts * (record.key in with_texts), repeats=runs[record.display_name, record.dataset.name]
         )
         for record in records
     }

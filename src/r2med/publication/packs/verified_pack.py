@@ -308,7 +308,7 @@ def _artefacts(archive: zipfile.ZipFile, manifest: PackManifest) -> Iterator[Pac
             raise UserError(f"{kind} {key[:8]} does not have the files and the facts of its kind")
         arrays = {name: _array(archive, part) for name, part in parts.items()}
         if fault := arrays_fault(kind, arrays):
-            raise UserError(f"{kind} {key[:8]} cannot be used: {fault}")
+            raise UserError(f"{kind} {key[:8]} cannot be used: ", fault)
         if kind == "vectors":
             width = arrays["vectors.npy"].shape[1]
             if widths.setdefault(str(meta.get("encoder", key)), width) != width:
@@ -356,7 +356,7 @@ def _check_records(pack: OpenPack) -> None:
             continue
         record = Record.parse(pack.read(part), path)
         if fault := next(record_faults(record), ""):
-            raise UserError(f"{part.path}: {fault}")
+            raise UserError(f"{part.path}: ", fault)
         if not may_be_record(path) or record.key[:10] != path.stem[-10:] or record.key != part.key:
             raise UserError(f"{part.path} does not have the name of its record")
         if record.key != record_key(record.settings, record.dataset.fingerprint):
@@ -365,7 +365,7 @@ def _check_records(pack: OpenPack) -> None:
             if hashes.get((path.parent / facts.file).as_posix(), facts.sha256) != facts.sha256:
                 raise UserError(f"{part.path}: {facts.file} is not the file of this record")
         keys.add(record.key)
-        runs.append((record.system, record.dataset.name, record.settings))
+        runs.append((record.display_name, record.dataset.name, record.settings))
     if fault := repeat_fault(runs):
         raise UserError(fault)
     keys |= set(_checked_answers(pack, hashes, keys))
@@ -382,7 +382,7 @@ def _checked_answers(pack: OpenPack, hashes: Mapping[str, str], rankings: Collec
             continue
         record = AnswerRecord.parse(pack.read(part), path)
         if fault := next(answer_faults(record), ""):
-            raise UserError(f"{part.path}: {fault}")
+            raise UserError(f"{part.path}: ", fault)
         if record.key != part.key or not path.name.endswith(f"-{record.key[:10]}{SUFFIX}"):
             raise UserError(f"{part.path} does not have the name of its record")
         if record.key != answer_key(record.settings, record.dataset.fingerprint):

@@ -177,7 +177,7 @@ def _statuses(records: Collection[AnswerRecord], condition: Condition) -> dict[s
 def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
     if not judges:
         return None
-    controls = [pair for each in judges for pair in (*each.controls.values(), *each.mixed.values())]
+    controls = [pair for each in judges for pair in each.controls.values()]
     return {
         "names": list(dict.fromkeys(each.judge for each in judges)),
         "agreed": sum(each.agreed for each in judges),

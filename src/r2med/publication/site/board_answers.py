@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from r2med.evaluation.records.answer_record import SUFFIX
 from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.publication.leaderboard.board_entries import answers_content
 
 log = logging.getLogger("r2med")
 
@@ -41,9 +39,9 @@ def read_board_answers(
     """Read the answer records in folders, in files, or of systems by name in `results`. There may be none.
 
     Those of entries, `submitted`, come after them. A record that r2med did not write, and one on other data than those
-    of `collection`, is reported and left out. Records of entries with the same content are one. If another record has
-    the system and the reader of an entry, the name of the reader is followed by that of the entry. Several repeats are
-    one record with their means. Raises UserError if a record was changed.
+    of `collection`, is reported and left out. If another record has the system and the reader of an entry, the name of
+    the reader is followed by that of the entry. Several repeats are one record with their means. Raises UserError if a
+    record was changed.
     """
     known = {(kept.record.dataset.name, kept.record.dataset.fingerprint) for kept in collection}
 
@@ -68,27 +66,18 @@ def read_board_answers(
         log.info("%s", notice)
     shown = {_cell(each): each for each in _together(found)}
     for each in _together(submitted):
-        first = shown.get(_cell(each))
-        if first and answers_content(first.record) == answers_content(each.record):
-            log.info("%s: its answers of %s are those of %s", each.path, each.record.name, first.path)
-            if first.is_entry:
-                shown[_cell(first)] = replace(first, entry=f"{first.entry}, {each.entry}")
-        elif is_shown(each):
-            own = _free_name(each, shown) if first else each
-            shown[_cell(own)] = own
+        if is_shown(each):
+            while _cell(each) in shown:
+                each = _with_entry(each)
+            shown[_cell(each)] = each
     return AnswerCollection(tuple(shown.values()), found.notices)
 
 
-def _free_name(each: StoredAnswers, shown: Container[tuple[object, ...]]) -> StoredAnswers:
-    """Return answers of an entry with a name of the reader that no other answers of this system have."""
-    for number in itertools.count(1):
-        entry = f"{each.entry} {number}" if number > 1 else each.entry
-        changes = {"reader": f"{each.record.reader} ({entry})"}
-        repeats = tuple(run.model_copy(update=changes) for run in each.repeats)
-        own = replace(each, record=each.record.model_copy(update=changes), repeats=repeats)
-        if _cell(own) not in shown:
-            return own
-    raise AssertionError("a number is free")
+def _with_entry(each: StoredAnswers) -> StoredAnswers:
+    """Return answers of an entry whose reader is followed by the name of the entry."""
+    name = {"reader": f"{each.record.reader} ({each.entry})"}
+    repeats = tuple(run.model_copy(update=name) for run in each.repeats)
+    return replace(each, record=each.record.model_copy(update=name), repeats=repeats)
 
 
 def _together(kept: Iterable[StoredAnswers]) -> list[StoredAnswers]:

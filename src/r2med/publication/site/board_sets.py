@@ -88,7 +88,7 @@ def _home(record: Record) -> str:
 
 def verified(collection: RecordCollection) -> RecordCollection:
     """Return the systems that were run here or verified. Only they decide what is best and which classes there are."""
-    marked = {kept.record.system for kept in collection if kept.unverified}
+    marked = {kept.record.display_name for kept in collection if kept.unverified}
     return RecordCollection({key: kept for key, kept in collection.cells.items() if key[0] not in marked})
 
 

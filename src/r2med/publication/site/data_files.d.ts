@@ -45,14 +45,12 @@ interface SystemRow extends SystemParts {
   name: string;
   entry: string; // the name of the entry that it was submitted in
   unverified: string; // why the entry is not verified; "" if it is, and for systems run here
-  unknown: string; // what of its settings a check of the entry does not know; "" if nothing
   figures: (Score | null)[]; // by dataset
   estimates: (Score | null)[]; // by dataset; empty if nothing is estimated
   averages: (Score | null)[]; // by set
   runs: string; // how often it was run: "deterministic", "one run", "5 runs"
   chance: (Chance | null)[]; // by set: the parts of the interval of the average
   classes: (number | null)[]; // by set
-  mimics?: (MimicRate | null)[]; // by set
   cost: SystemCost; // of one query
   family: string; // the name of the systems that differ only in depths, samples, turns or LLMs; "" if it is alone
   near: Partial<Record<keyof SystemCost, number>>[]; // by set: cost -> the system on its line that it does not differ from
@@ -78,10 +76,6 @@ interface SystemCost {
   p95?: number | null; // seconds within which 95 % of the queries are answered; left out for answers
 }
 
-interface MimicRate extends Score {
-  labelled: number; // share of the passages that have a label
-}
-
 interface PublishedRow extends SystemParts {
   name: string;
   values: (number | null)[]; // by dataset
@@ -99,16 +93,13 @@ interface PublishedRow extends SystemParts {
 
 interface Site {
   foot: string;
-  kinds?: ReviewKind[]; // of the review page, as are the next two
+  kinds?: ReviewKind[]; // of the review page, as is the guideline
   guideline?: string;
-  qualifications?: string[];
   advice: boolean;
   measure: string;
   explored_measures: string[]; // that the explorer offers
   system_kinds: string[]; // in the order of the marks in charts
   aspect_measures: string[]; // the columns of systems' `aspects`
-  mimic_measure: string; // of systems' `mimics`
-  latex: Record<string, string>;
   datasets: DatasetFacts[];
   sets: DatasetSet[];
   systems: SystemRow[];
@@ -167,7 +158,7 @@ interface AnswerRow {
     both: number;
     controls: { right: number; asked: number };
     own_family: boolean;
-    trust: string; // "not tested" or "failed its controls"; "" if it passed
+    trust: string; // "not tested"; "" if it passed
   } | null;
   notices: string[];
   entry?: string; // the entry that has it; left out if it was made here
@@ -523,7 +514,7 @@ type ColumnKind = "score" | "difference" | "share" | "harm" | "seconds" | "dolla
 
 interface KindOfColumn {
   text: (value: any) => string; // on the page
-  file: (value: any) => string; // in CSV, Markdown and LaTeX
+  file: (value: any) => string; // in CSV and Markdown
   tick: (value: any) => string; // at an axis
   best?: (...values: number[]) => number; // printed in bold
   isText?: boolean; // aligned to the left
@@ -620,7 +611,6 @@ interface ExportedView {
   labels: string;
   columns: Column[];
   rows: Row[];
-  latex: Record<string, string>;
 }
 
 /* A part of a text. */
@@ -790,7 +780,7 @@ interface ReviewItem {
   token: string;
   beside: ReviewText[]; // to compare with
   main: ReviewText[]; // to review
-  sentences: { source: string; translation: string }[];
+  sentences: { source: string; translation: string; marks: string }[];
   origin: { title: string; url: string; source: string } | null; // of a passage
   verdict: ReviewVerdict | null; // what this person said
   answers: ReviewReplies; // to each point

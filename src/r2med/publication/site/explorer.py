@@ -156,7 +156,7 @@ def dataset_files(
         by_system = {
             number: own
             for number, kept in cells.items()
-            if (own := [each for each in answers if each.record.system == kept.record.system])
+            if (own := [each for each in answers if each.record.system == kept.record.display_name])
         }
         yield from answer_files(by_system, dataset, shown, folder)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -17,7 +16,7 @@ from r2med.evaluation.comparison.gaps import Gap, gaps_from_first
 from r2med.evaluation.comparison.standings import Standing, intervals, points, run_words, single_runs
 from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES, classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
-from r2med.evaluation.measure.measures import ASPECT_MEASURES, MIMIC, MIMIC_LABELLED
+from r2med.evaluation.measure.measures import ASPECT_MEASURES
 from r2med.evaluation.measure.run_variance import run_spread
 from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.query_costs import QueryCost, query_cost
@@ -27,11 +26,10 @@ from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.latex import LATEX_SIGNS
 from r2med.foundation.text.plurals import counted
+from r2med.publication.leaderboard.board_entries import NOT_SEEN
 from r2med.publication.leaderboard.expectations import expectation_of
 from r2med.publication.leaderboard.published import PublishedRow, published
-from r2med.publication.leaderboard.stated_settings import unknown_system
 from r2med.publication.site.answer_labels import answer_labels
 from r2med.publication.site.board_labels import BoardEstimates
 from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, repeats_of, runs_of, verified
@@ -50,24 +48,6 @@ REASON_SHOWN = 500
 
 ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff == 25)
 """The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
-
-
-def mimic_rates(collection: RecordCollection) -> dict[str, dict[str, float | None]]:
-    """Return system -> its rate with an interval, and `labelled`, the share of labelled passages, between 0 and 1.
-
-    They are means over the datasets with labels of mimics. A system without a record on one of them is left out, and
-    without such datasets the result is empty.
-    """
-    labelled = collection.with_measure(str(MIMIC))
-    if not any(str(MIMIC) in kept.record.mean for kept in labelled):
-        return {}
-    rates = {}
-    for system, standing in intervals(labelled, str(MIMIC)).items():
-        if standing.mean is not None:
-            mine = [kept for kept in labelled.cells.values() if kept.record.system == system]
-            shares = [_mean(kept, str(MIMIC_LABELLED)) for kept in mine]
-            rates[system] = {**score_data(standing.mean), "labelled": round(fmean(shares), 6)}
-    return rates
 
 
 def site_value(
@@ -92,8 +72,6 @@ def site_value(
         "explored_measures": list(EXPLORED_MEASURES),
         "system_kinds": list(SYSTEM_KINDS),
         "aspect_measures": list(map(str, ASPECT_COLUMNS)),
-        "mimic_measure": str(MIMIC),
-        "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [_set(each, names) for each in sets],
         "systems": list(_systems(collection, names, sets, estimates)),
@@ -161,7 +139,6 @@ def _systems(
         classes(of.systems, points(of), spread=run_spread(single_runs(of))) if of.cells and not each.missing else {}
         for each, of in zip(sets, sound, strict=True)
     ]
-    mimics = [mimic_rates(each) for each in parts]
     costs = {system: query_cost(list(repeats_of(collection, system))) for system in collection.systems}
     lines = [
         _near_lines(of, standing, costs) if of.cells and not each.missing else {}
@@ -171,7 +148,7 @@ def _systems(
     trained = stated_training({system: list(runs_of(collection, system)) for system in collection.systems})
     number_of = {system: number for number, system in enumerate(collection.systems)}
     for system in collection.systems:
-        kept = [each for each in collection if each.record.system == system]
+        kept = [each for each in collection if each.record.display_name == system]
         records = list(runs_of(collection, system))
         mine = [each.get(system) for each in standings]
         figures = {name: figure for each in mine if each for name, figure in each.datasets.items()}
@@ -180,7 +157,6 @@ def _systems(
             "name": system,
             "entry": kept[0].entry,
             "unverified": _unverified(kept),
-            "unknown": next(chain.from_iterable(unknown_system(each.record) for each in kept if each.entry), ""),
             "figures": [known_score(figures.get(name)) for name in names],
             "estimates": [known_score(estimates.score([name], system)) for name in names] if estimates.datasets else [],
             "averages": [
@@ -190,7 +166,6 @@ def _systems(
             "runs": _runs(collection, system),
             "chance": [_chance(each) if not of.estimated else None for of, each in zip(sets, mine, strict=True)],
             "classes": [each.get(system) for each in levels],
-            "mimics": [each.get(system) for each in mimics],
             "cost": asdict(costs[system]),
             "family": family_of.get(system, ""),
             "near": [
@@ -210,7 +185,7 @@ def _aspects(collection: RecordCollection, system: str) -> list[float] | None:
     """Return a system's means over the datasets with aspects; None if there are none, or it lacks one of them."""
     cells = collection.cells.values()
     having = [kept for kept in cells if all(str(each) in kept.record.mean for each in ASPECT_COLUMNS)]
-    mine = [kept for kept in having if kept.record.system == system]
+    mine = [kept for kept in having if kept.record.display_name == system]
     if not mine or len(mine) < len({kept.record.dataset.name for kept in having}):
         return None
     return [round(fmean(_mean(kept, str(each)) for kept in mine), 6) for each in ASPECT_COLUMNS]
@@ -308,4 +283,6 @@ def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
     newest = max((record.created[:10] for record in runs), default="")
     records = f"{counted(len(runs), 'record')}, the newest of {newest}" if newest else "no records"
     foot = f"r2med {__version__} · {records} · {len(published())} published rows"
+    if any(kept.is_entry for kept in collection):
+        foot += f" · {NOT_SEEN}"
     return f"{foot} · contains texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

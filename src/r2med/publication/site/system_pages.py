@@ -51,13 +51,8 @@ def system_values(
     for system in collection.systems:
         records = collection.records(system)
         first = next(iter(records.values()))
-        typed = next((kept.typed for kept in collection if kept.record.system == system and kept.typed), system)
         yield {
-            "command": command(
-                first.model_copy(update={"system": typed}),
-                [run.dataset.name for run in runs_of(collection, system)],
-                places,
-            ),
+            "command": command(first, [run.dataset.name for run in runs_of(collection, system)], places),
             "settings": {**dict(_flat(first.settings)), **_prompts(first)},
             "versions": dict(first.versions),
             "records": [_record(records[name], position) for position, name in enumerate(names) if name in records],

@@ -1,4 +1,4 @@
-/* The first page of the review: the name of the reviewer, the qualification, and what is asked. */
+/* The first page of the review: the name of the reviewer, and what is asked. */
 "use strict";
 
 /**
@@ -12,45 +12,18 @@ pages.reviewEnter = async (main, site, { post, begin }) => {
   const kinds = site.kinds || [];
 
   const name = h("input", { type: "text", id: "name", maxlength: 60, autocomplete: "off", required: true });
-  const qualification = h("input", {
-    type: "text",
-    id: "qualification",
-    maxlength: 60,
-    autocomplete: "off",
-    list: "qualifications",
-  });
-  const years = h("input", { type: "number", id: "years", min: 0, max: 80, step: 1, inputmode: "numeric" });
 
-  async function introduce(event) {
+  function enter(event) {
     event.preventDefault();
     const given = name.value.trim().normalize("NFC");
-    if (!given) return;
-    const said = { qualification: qualification.value.trim(), years: years.value ? Number(years.value) : null };
-    if (said.qualification || said.years !== null) await post("annotator", { name: given, ...said });
-    begin(given);
+    if (given) begin(given);
   }
 
   const { field } = parts;
   const form = h(
     "form",
-    { onsubmit: introduce },
+    { onsubmit: enter },
     field("Your name, which is saved with your verdicts", name),
-    h(
-      "div",
-      { class: "about-you" },
-      field("Your qualification, such as physician (optional)", qualification),
-      field("Years in it (optional)", years, "years"),
-      h(
-        "datalist",
-        { id: "qualifications" },
-        (site.qualifications || []).map((value) => h("option", { value: visible(value) })),
-      ),
-      h(
-        "p",
-        { class: "muted" },
-        "Qualification and years are saved once, apart from your name. Only counts of them are published.",
-      ),
-    ),
     h("button", { type: "submit", class: "primary" }, "Begin"),
   );
   const known = names.length

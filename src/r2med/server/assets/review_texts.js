@@ -48,7 +48,7 @@ pages.reviewTexts = (() => {
     );
   }
 
-  /* Draw each sentence beside its translation. */
+  /* Draw each sentence beside its translation, and below what changed on the way back. */
   const sentences = (pairs) =>
     h(
       "ol",
@@ -58,6 +58,7 @@ pages.reviewTexts = (() => {
           "li",
           null,
           [pair.source, pair.translation].map((text) => h("p", { class: "text", dir: "auto" }, readable(text))),
+          pair.marks && h("p", { class: "marks", dir: "auto" }, readable(pair.marks)),
         ),
       ),
     );

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset, Query
+from r2med.data.locating import unambiguous
 from r2med.foundation.core.activities import Activity, ActivityResult, Apart, doing, happened
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan
@@ -19,7 +20,7 @@ from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Bound, Stage, argument, bound, with_inner
+from r2med.foundation.runtime.stages import Bound, Stage, argument, bound, modules_of, with_inner
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (
@@ -159,7 +160,7 @@ def source_of(
     """Return what an agent searches: a server, or a corpus with a retriever of ours."""
     if remote:
         return RemoteSearch(remote, repeat=runtime.setup.repeat)
-    return LocalSearch(bound(by, runtime), decoded(corpus), runtime.store)
+    return LocalSearch(bound(by, runtime), unambiguous(decoded(corpus)) if corpus else "", runtime.store)
 
 
 @dataclass(frozen=True)
@@ -230,6 +231,11 @@ class ConversingLLM(Prompted[ConversingStage]):
         by_authors = self.stage.author_sampling
         turns = [by_authors, {**by_authors, **(self.stage.reading_sampling or {})}]
         return self.source.varies or any(self.llm.varies(self._sampling(each).temperature) for each in turns)
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The modules of the retriever that the agent searches with."""
+        return modules_of(self.source.by) if isinstance(self.source, LocalSearch) else ()
 
     @property
     def template_names(self) -> list[str]:

@@ -21,8 +21,8 @@ from r2med.foundation.core.activities import DocumentsRanked, ListedDocument, Ra
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.http import Client, run_sync
-from r2med.foundation.net.personal_data_warning import warn_before_sending
 from r2med.foundation.net.retry import Policy, RequestFailed, explained, try_send
+from r2med.foundation.net.sending_warning import warn_before_sending
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.memo import Memo, Missing
@@ -140,7 +140,7 @@ class _OpenServer:
     answered: bool = False
     """True if the server has answered a request of this run."""
     warned: set[str] = field(default_factory=set)
-    """The address, if a warning about personal data was given."""
+    """The server, if it was said that texts are sent to it."""
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         # No cost: the time is the server's, and a repeated run that reads stored answers would show another one.
@@ -177,8 +177,7 @@ class _OpenServer:
             return {keys[key]: documents for key, documents in missing.fill(ask, known).items()}
 
     def _asked(self, texts: Sequence[str]) -> dict[str, Documents]:
-        if not (self.address.endpoint.is_local or self.warned):
-            warn_before_sending("r2med", str(self.address), texts, self.warned)
+        warn_before_sending(self.address.endpoint, self.warned)
         starts = range(0, len(texts), QUERIES_PER_REQUEST)
         results = self._sent([texts[start : start + QUERIES_PER_REQUEST] for start in starts])
         failures = [outcome for outcome in results.values() if isinstance(outcome, Failure)]

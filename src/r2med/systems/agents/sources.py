@@ -83,9 +83,9 @@ class LocalSearch:
         """Return the dataset with the searched corpus. Its instruction for models does not change."""
         if not self.corpus:
             return dataset
-        from r2med.data.loading import load
+        from r2med.data.loading import load_dataset
 
-        return replace(dataset, corpus=load(self.corpus, store).corpus)
+        return replace(dataset, corpus=load_dataset(self.corpus, store).corpus)
 
 
 @dataclass(frozen=True)

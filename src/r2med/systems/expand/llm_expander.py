@@ -14,6 +14,7 @@ from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan
+from r2med.foundation.runtime.stages import modules_of
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure, Generation
 from r2med.models.llm.costs import (
@@ -62,6 +63,11 @@ class LLMExpander(Prompted[GeneratedSettings]):
         """True if another run can give other texts: the LLM varies, or a search whose passages it reads."""
         between = bool(self.stage.rounds) and self.by.varies
         return super().varies or between or ("passages" in self.method.fields and self.first.varies)
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The modules of the retrievers that search for it."""
+        return tuple(module for stage in (self.by, self.first) for module in modules_of(stage))
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their digest."""

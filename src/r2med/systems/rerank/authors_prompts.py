@@ -353,7 +353,7 @@ def _fields(text: str, name: str) -> Iterator[tuple[str, str]]:
             yield literal, field
             literal = ""
     except ValueError as error:
-        raise UserError(f"the authors' prompt of {name} cannot be converted: {error}") from None
+        raise UserError(f"the authors' prompt of {name} cannot be converted: ", error) from None
     yield literal, ""
 
 

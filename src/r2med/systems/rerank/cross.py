@@ -24,7 +24,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound, Stage, depth_field
 from r2med.foundation.store import Store
 from r2med.models.crossencoders.api_scorer import api_missing
-from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
+from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, modules_of_reranker, open_scorer
 from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH, own_servers
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard, is_served, resolve_reranker
 from r2med.models.encoders.model_estimates import (
@@ -167,6 +167,11 @@ class CrossReranker(PairReranker[CrossEncoder]):
     def model_name(self) -> str:
         """The repository of the model."""
         return self.card.repository or self.card.name
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The modules that load the model."""
+        return modules_of_reranker(self.card, self.runtime.setup)
 
     def open_scorer(self, dataset: Dataset) -> PairScorer:
         """Return the scorer of the card."""

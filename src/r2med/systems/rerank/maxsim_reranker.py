@@ -17,7 +17,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import argument
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.crossencoders.pairs import Pair
-from r2med.models.encoders.encoder import Role, open_encoder
+from r2med.models.encoders.encoder import Role, modules_of_loader, open_encoder
 from r2med.models.encoders.model_cards import MODELS, resolve_card, safe_name
 from r2med.models.encoders.model_estimates import bytes_to_fetch, model_memory, own_weights, reading_seconds
 from r2med.systems.rerank.cross import PairReranker, PairStage
@@ -86,6 +86,11 @@ class MaxSimReranker(PairReranker[MaxSim]):
     def memo_name(self) -> str:
         """The name of the cache of scores, apart from that of a cross-encoder with the same name."""
         return safe_name(f"maxsim-{self.stage.model}")
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The modules that load the model."""
+        return modules_of_loader("multi-vector", self.runtime.setup)
 
     def open_scorer(self, dataset: Dataset) -> MaxSimScorer:
         """Return the scorer of the model."""

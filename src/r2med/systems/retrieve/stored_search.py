@@ -82,7 +82,7 @@ def cached_search(
         store.discard("run", run_key)
         artefact = store.make("run", run_key, build)
         if fault := fault_of(artefact):
-            raise UserError(f"stage {retriever.name} returned a ranking that cannot be used: {fault}")
+            raise UserError(f"stage {retriever.name} returned a ranking that cannot be used: ", fault)
     if artefact.meta.get("unpacked"):
         artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
     emit(RankingRead(lambda: _search(opened(), dataset, queries, k)))

@@ -16,7 +16,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.activities import MAX_DOCUMENTS, Activity, ActivityResult, Facts, doing, happened
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
 from r2med.foundation.engine.tracing import tracing
@@ -185,6 +185,11 @@ class System:
         inside = stages.with_nested(self.retriever)
         plain = all(stage.kind == "retrieve" and not stage.needs for stage in inside)
         return plain and self.expander is None and not self.rerankers
+
+    def check_installed(self) -> None:
+        """Raise MissingExtraError if a stage needs an optional part that is not installed. No data are needed."""
+        for stage in self.main_stages:
+            check_installed(stage.name, stages.modules_of(stage))
 
     @_offline_if_asked
     def check(self, datasets: Sequence[Dataset], repeats: int = 1) -> None:

@@ -1,4 +1,4 @@
-/* Save the current view as a file: CSV, JSON, Markdown, LaTeX. */
+/* Save the current view as a file: CSV, JSON, Markdown. */
 "use strict";
 
 pages.exports = (() => {
@@ -90,43 +90,14 @@ pages.exports = (() => {
     return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
   }
 
-  /** @param {ExportedView} view */
-  function latex(view) {
-    const cell = (value) => [...String(value).replace(/\s+/g, " ")].map((sign) => view.latex[sign] ?? sign).join("");
-    const sound = view.rows.filter((row) => !row.unverified);
-    const best = view.columns.map(({ kind }, i) =>
-      KINDS[kind].best?.(...sound.map((row) => row.cells[i].value).filter((value) => value !== null)),
-    );
-    const body = view.rows.map((row) => [
-      cell(row.name),
-      ...row.cells.map((each, i) => {
-        const ends = [each.value, ...(each.most == null ? [] : [each.most])];
-        const text = cell(ends.map((end) => figure(view.columns[i], end)).join("--"));
-        return each.value !== null && each.value === best[i] && !row.unverified ? `\\textbf{${text}}` : text;
-      }),
-    ]);
-    return [
-      `% ${view.measure} x 100; needs booktabs`,
-      `\\begin{tabular}{l${view.columns.map(({ kind }) => (KINDS[kind].isText ? "l" : "r")).join("")}}`,
-      "\\toprule",
-      `${["System", ...view.columns.map((column) => cell(column.title))].join(" & ")} \\\\`,
-      "\\midrule",
-      ...body.map((cells) => `${cells.join(" & ")} \\\\`),
-      "\\bottomrule",
-      "\\end{tabular}",
-      "",
-    ].join("\n");
-  }
-
   /** @type {{ label: string, ending: string, type: string, make: (view: ExportedView) => string }[]} */
   const FORMATS = [
     { label: "CSV", ending: "csv", type: "text/csv", make: csv },
     { label: "JSON", ending: "json", type: "application/json", make: json },
     { label: "Markdown", ending: "md", type: "text/markdown", make: markdown },
-    { label: "LaTeX", ending: "tex", type: "application/x-tex", make: latex },
   ];
 
-  /* Return buttons that save the view from `current`: {measure, columns, rows, latex}. */
+  /* Return buttons that save the view from `current`: {measure, columns, rows}. */
   const buttons = (current) =>
     pages.h(
       "div",
@@ -138,5 +109,5 @@ pages.exports = (() => {
       }),
     );
 
-  return { buttons, csv, json, markdown, latex };
+  return { buttons, csv, json, markdown };
 })();

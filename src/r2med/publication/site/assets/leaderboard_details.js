@@ -42,9 +42,8 @@ pages.leaderboardDetails = (view) => {
 
   async function oursFacts(row) {
     const system = await pages.load(`system/${row.number}`);
-    const unverified = row.unverified || row.unknown;
     const facts = [
-      ...(unverified ? [{ name: "Not verified", value: visible(unverified) }] : []),
+      ...(row.unverified ? [{ name: "Not verified", value: visible(row.unverified) }] : []),
       { name: "Kind", value: row.kind },
       { name: "LLM", value: row.llm || "none" },
       ...(row.runs ? [{ name: "Runs", value: row.runs }] : []),

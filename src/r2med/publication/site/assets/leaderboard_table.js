@@ -200,11 +200,9 @@ pages.leaderboardTable = (view) => {
     const searches = row.approximate?.map(visible).join(" · ");
     const judged = row.judged_by_kin?.map(visible).join(", ");
     const unverified = row.unverified && { kind: "bad", title: `Not verified: ${visible(row.unverified)}` };
-    const unknown = row.unknown && !row.unverified;
     /** @type {any[]} */
     const all = [
       unverified && { text: "ranked last", ...unverified },
-      unknown && { text: "partly verified", title: `Not verified: ${visible(row.unknown)}` },
       view.set.overlays.length && { text: pages.sets.kind(view.set) },
       row.average_only && { text: "average only as published" },
       row.reason && { text: "cannot be run", title: visible(row.reason) },

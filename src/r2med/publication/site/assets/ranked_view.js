@@ -57,7 +57,7 @@ pages.rankedView = (page, content, drawing) => {
     const { by, upwards } = view.order();
     view.rows = pages.rows.sorted(pages.rows.passing(view.all, params), view.columns, by, upwards);
     view.selected = -1;
-    const { measure, columns, rows, site } = view;
+    const { measure, columns, rows } = view;
     const results = h(
       "div",
       { id: "results", class: drawing.kind },
@@ -66,7 +66,7 @@ pages.rankedView = (page, content, drawing) => {
         "div",
         { class: "row spread results-head" },
         shownCount(),
-        pages.exports.buttons(() => ({ measure, labels: drawing.labels, columns, rows, latex: site.latex })),
+        pages.exports.buttons(() => ({ measure, labels: drawing.labels, columns, rows })),
       ),
       params.get("view") === "chart" ? chart() : table(),
       h("p", { class: "note" }, drawing.notes()),

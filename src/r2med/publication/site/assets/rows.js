@@ -106,29 +106,7 @@ pages.rows = (() => {
       }
     }
     if (made.length) made[0].main = true;
-    return [...made, ...aspectColumns(site, set), ...mimicColumns(site, set)];
-  }
-
-  /* Return the column of the mimic rate, if a system of the set has one. */
-  /** @type {(site: Site, set: DatasetSet) => Column[]} */
-  function mimicColumns(site, set) {
-    const number = site.sets.indexOf(set);
-    if (!site.systems.some((system) => system.mimics?.[number])) return [];
-    const rate = (row) => row.mimics?.[number] ?? null;
-    return [
-      {
-        id: "mimic",
-        title: site.mimic_measure,
-        label: site.mimic_measure.split("@")[0],
-        group: "Harm",
-        kind: "harm",
-        about:
-          "Share of the first ten passages that argue for another answer; lower is better. Passages without a label do not count, so it is a lower bound.",
-        value: (row) => rate(row)?.value ?? null,
-        interval: rate,
-        note: (row) => `${points(rate(row)?.labelled ?? 0, 0)} % of the first ten passages have a label`,
-      },
-    ];
+    return [...made, ...aspectColumns(site, set)];
   }
 
   /* Return the columns of the measures of aspects, if a system of the set has them. */

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from r2med.data.runs.run import NO_DOCUMENT
 from r2med.data.runs.ties import best
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import MissingExtraError
+from r2med.foundation.core.errors import check_installed
 from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.store import Artefact, Store, digest
@@ -80,10 +80,9 @@ class Hnsw:
 
 def load_faiss() -> Any:
     """Return the faiss library. Raises UserError if it is not installed."""
-    try:
-        import faiss
-    except ImportError:
-        raise MissingExtraError("an approximate index", "ann") from None
+    check_installed("an approximate index", ["faiss"])
+    import faiss
+
     return faiss
 
 

@@ -15,11 +15,11 @@ from r2med.data import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
-from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors
+from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors, modules_of_loader
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, resolve_card
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.dense.approximate import Hnsw, Segments, build_segments, load_faiss
@@ -47,6 +47,8 @@ class Dense(VectorSearch, kind="retrieve"):
 
     def bind(self, runtime: Runtime) -> VectorRetriever:
         """Return the retriever for the loader of the model's card. Weights are loaded for the first text."""
+        if self.name.startswith("hf:"):  # otherwise the hub would be asked for its card before
+            check_installed(self.name, modules_of_loader("transformers", runtime.setup))
         card = resolve_card(self.name)
         kind = LATE_RETRIEVERS[card.loader] if card.loader in LATE_LOADERS else DenseRetriever
         return kind(self, runtime, card)

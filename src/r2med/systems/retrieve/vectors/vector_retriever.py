@@ -20,7 +20,7 @@ from r2med.foundation.runtime.stages import Bound, Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted
-from r2med.models.encoders.encoder import LOADERS, Encoder, open_encoder
+from r2med.models.encoders.encoder import LOADERS, Encoder, modules_of_loader, open_encoder
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
@@ -116,6 +116,12 @@ class VectorRetriever(Bound[VectorSearch]):
     _encoders: dict[tuple[Instruction, Path, Labels], Encoder] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+
+    @property
+    def optional_modules(self) -> tuple[str, ...]:
+        """The modules that load the model, and the library of an approximate index."""
+        index = () if self.stage.index == "exact" else ("faiss",)
+        return (*modules_of_loader(self.card.loader, self.runtime.setup), *index)
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
         """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""

@@ -1,0 +1,54 @@
+"""Help pages without the types of Python: `--fresh` instead of `--fresh <bool>`, NAME instead of `<list[str]>`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from r2med.foundation.core.flags import Flag
+
+METAVARS = {int: "NUMBER", float: "NUMBER", Path: "PATH", str: "TEXT"}
+
+
+def metavar(flag: Flag, kind: Any) -> str | None:
+    """Return the word for a value on help pages. None leaves it to Typer, which prints the words of a closed set."""
+    if get_origin(kind) is list:
+        (kind,) = get_args(kind)
+    return flag.metavar or METAVARS.get(kind)
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
+
+
+class Application(typer.Typer):
+    """Commands whose help pages have no types of Python."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=_Group, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Any:
+        """Return the decorator that adds a command."""
+        return super().command(name, cls=_Command, **settings)
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = _no_type  # newer versions of Typer show it beside the name
+        elif parameter.is_flag:
+            parameter.metavar = ""
+    return parameters
+
+
+def _no_type(ctx: Any) -> None:
+    return None
