@@ -164,7 +164,7 @@ def test_a_name_in_an_entry_is_neither_fetched_nor_used_as_a_path(
     submit([next(records.glob("demo/Biology/bm25-*.json"))], entry)
     rewritten(entry, "ward.json", lambda record: record["dataset"].update(name=name))
     loaded: list[str] = []
-    monkeypatch.setattr("r2med.evaluation.records.local_datasets.loaded", loaded.append)
+    monkeypatch.setattr("r2med.evaluation.records.local_datasets.load_dataset", loaded.append)
     assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
     assert loaded == []
 
