@@ -15,18 +15,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from unittest.mock import patch
 
 import numpy as np
 
-from r2med.analysis import estimates
 from r2med.analysis.rank_correlation import kendall_tau, tau_interval
 from r2med.analysis.ranking_reliability import reliability_of_scores
 from r2med.analysis.reliability import rank_intervals
 from r2med.assessment.answers import search_tables
-from r2med.construction.judge_quality import ReviewedStratum, rates, recall_after_review
 from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import coefficients
 from r2med.evaluation.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals
@@ -320,82 +318,6 @@ def ac1_coverage(case: tuple[int, tuple[int, ...], float], units: int) -> Found:
     return covered(truth, ends[:, 0], ends[:, 1])
 
 
-# Spearman's correlation over queries: of normal values, and of counts with ties.
-
-
-def spearman_coverage(case: tuple[float, bool], size: int) -> Found:
-    correlation, tied = case
-    random = np.random.default_rng(size)
-
-    def pair(count: int) -> Floats:
-        values = random.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], count).T
-        return np.round(2 * values) if tied else values
-
-    from scipy.stats import spearmanr
-
-    truth = float(spearmanr(*pair(200_000)).statistic)
-    found = [estimates.correlation_interval(*pair(size)) for _ in range(FEW_SAMPLES)]
-    ends = [(np.nan, np.nan) if each is None or each.low is None else (each.low, each.high) for each in found]
-    low, high = np.array(ends, dtype=np.float64).T
-    return covered(truth, low, high)
-
-
-# Rates of a judge, and label recall, from a sample with equal numbers of each label.
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Candidates by the judge's label (positive, discarded, negative), and the shares that people would accept."""
-
-    sizes: tuple[int, int, int]
-    accepted: tuple[float, float, float]
-
-    @property
-    def relevant(self) -> list[int]:
-        return [round(size * share) for size, share in zip(self.sizes, self.accepted, strict=True)]
-
-    def truths(self) -> tuple[float, float, float, float]:
-        """Return sensitivity, specificity, precision, and the number of relevant candidates that are not positive."""
-        positive, *others = self.relevant
-        wrong = self.sizes[0] - positive
-        right = sum(self.sizes[1:]) - sum(others)
-        return positive / (positive + sum(others)), right / (right + wrong), positive / self.sizes[0], sum(others)
-
-
-POOLS = [
-    Pool(sizes, shares)
-    for sizes in ((200, 150, 650), (60, 40, 900), (300, 300, 300), (100, 100, 9800))
-    for shares in product((0.7, 0.9, 0.98), (0.1, 0.5), (0.0, 0.01, 0.1))
-]
-RATE_SAMPLES = 300
-RATES = ("sensitivity of a judge", "specificity of a judge", "precision of a judge", "label recall")
-
-
-@cache
-def rate_coverages(pool: Pool, reviewed: int, undecided: float = 0.0) -> list[Found]:
-    """Return the coverage of each of `RATES` for samples of this many candidates, some of them undecided."""
-    random = np.random.default_rng([reviewed, *pool.sizes, *pool.relevant])
-    *shares, missed = pool.truths()
-    held: list[list[float]] = [[] for _ in RATES]
-    for _ in range(RATE_SAMPLES):
-        strata = []
-        for number, (size, relevant) in enumerate(zip(pool.sizes, pool.relevant, strict=True)):
-            drawn = len(range(number, reviewed, 3))
-            accepted = int(random.hypergeometric(relevant, size - relevant, drawn))
-            yes, no = (int(random.binomial(count, undecided)) for count in (accepted, drawn - accepted))
-            strata.append(ReviewedStratum(size, accepted - yes, drawn - accepted - no, yes + no))
-        positive, *other = strata
-        found = rates([positive], other)
-        corrected = sum(each.accepted for each in other)
-        recall = (pool.relevant[0] + corrected) / (pool.relevant[0] + missed)
-        shown = found.sensitivity, found.specificity, found.precision, recall_after_review([positive], other)
-        for row, each, truth in zip(held, shown, [*shares, recall], strict=True):
-            low, high = each.bounds if each and each.low is not None else (np.nan, np.nan)
-            row.append(np.nan if np.isnan(low) else float(low - 1e-9 <= truth <= high + 1e-9))
-    given = [float(np.mean(~np.isnan(each))) for each in held]
-    return [(float(np.nanmean(each)) if share else np.nan, share) for each, share in zip(held, given, strict=True)]
-
-
 # Scores by a judge's labels, corrected by people's labels for some queries, and the difference of two systems.
 
 CORRECTED_SAMPLES = 400
@@ -552,10 +474,6 @@ def lines() -> Iterator[tuple[str, int, Callable[[], list[Found]], bool]]:
         cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
         yield "the same by Welch's t-test", queries, over(group_coverage, cases, queries, True), False
     yield from agreement_lines(over)
-    with patch.object(estimates, "MIN_CORRELATED_QUERIES", 4):
-        grid = list(product((0.0, 0.4, 0.8), (False, True)))
-        for size in SIZES:
-            yield "Spearman's ρ over queries", size, over(spearman_coverage, grid, size), size >= 10
     yield from review_lines(over)
     for systems, queries in product((5, 10), (50, 100)):
         gaps = [(systems, gap) for gap in (0.5, 1.0, 2.0, 4.0)]
@@ -589,13 +507,6 @@ def agreement_lines(over: Over) -> Iterator[Line]:
 
 
 def review_lines(over: Over) -> Iterator[Line]:
-    for undecided, reviewed, (number, name) in product((0.0, 0.1), NEW_SIZES, enumerate(RATES)):
-        shown = f"{name}, 1 in 10 open" if undecided else name
-
-        def found(number: int = number, reviewed: int = reviewed, undecided: float = undecided) -> list[Found]:
-            return [rate_coverages(pool, reviewed, undecided)[number] for pool in POOLS]
-
-        yield shown, reviewed, found, True
     for is_difference, reviewed in product((False, True), (20, 50, 100)):
         name = "difference" if is_difference else "score"
         yield (

@@ -144,7 +144,10 @@ COMMANDS = [
     Command("analyse answers", f"analyse answers --data demo/Biology --queries 4 {ASKING} -o analysis-answers"),
     Command("analyse downstream", "analyse downstream --data demo/Biology -o analysis-downstream"),
     Command("why", "why bm25 demo/Biology 0 --format json"),
-    Command("search", "search demo/Biology 'Why do some people sneeze in bright light?' --system minilm --format json"),
+    Command(
+        "search, minilm",
+        "search demo/Biology 'Why do some people sneeze in bright light?' --system minilm --format json",
+    ),
 ]
 SECONDS = 900
 """A command that takes longer is stopped, and counts as refused."""

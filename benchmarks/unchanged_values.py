@@ -59,7 +59,7 @@ SENTENCES = {"finding", "sentence", "data", "why", "reason of the LLM", "SHA-256
 NUMBERS = re.compile(r"([-–\d.,%/() e∞]|\b(?:to|of|nan|inf|True|False)\b)*")
 """A cell of numbers, such as "1,024", "25%" or "-0.34 to 0.37"."""
 MODELS = ("minilm", "bge", "colbert", "splade", "medcpt", "monobert", "cosine")
-"""Words in systems and measures whose numbers come from a model. They may differ by `MODEL_TOLERANCE`."""
+"""Words in systems, conditions and measures whose numbers come from a model. They may differ by `MODEL_TOLERANCE`."""
 MODEL_TOLERANCE = 1e-5
 """Other batches of texts change the last digits of a vector."""
 
@@ -90,9 +90,9 @@ def _read_run(record: Mapping[str, Any], file: Path) -> Iterator[Pair]:
         yield from ((key._replace(query=query, measure=name), value) for name, value in measures.items())
     for stage in record["stages"]:
         named = key._replace(kind="stage", query=f"{stage['stage']} {stage['name']}")
-        yield from tree(stage["cost"], named, "cost")
-        yield from tree({name: stage[name] for name in ("failures", "asked", "failure_kinds", "repairs")}, named)
-        for query, ranks in stage["gold"].items():
+        for name in ("cost", "failures", "asked", "failure_kinds", "repairs"):
+            yield from tree(stage[name], named, name) if name in stage else ()
+        for query, ranks in stage.get("gold", {}).items():
             yield named._replace(measure=f"ranks of relevant documents, query {query}"), json.dumps(ranks)
     with gzip.open(file.with_name(record["run"]["file"]), "rt", encoding="utf-8") as lines:
         rankings: dict[str, list[tuple[str, float]]] = {}
@@ -108,10 +108,10 @@ def _read_answers(record: Mapping[str, Any]) -> Iterator[Pair]:
         named = key._replace(condition=f"{condition}, {record['form']}")
         for query, scores in {"mean": measures, **record["per_query"][condition]}.items():
             yield from tree(scores, named._replace(query=query))
-        yield from tree(record["statuses"][condition], named, "statuses")
-        yield from tree(record["reader_costs"][condition], named, "reader's cost")
-    yield from tree(record["retrieval"], key._replace(condition=record["form"]), "retrieval")
-    yield from tree(record["judge"] or {}, key._replace(condition=record["form"]), "judge")
+        for name in ("statuses", "reader_costs"):
+            yield from tree(record.get(name, {}).get(condition, {}), named, name)
+    for name in ("retrieval", "judge"):
+        yield from tree(record.get(name) or {}, key._replace(condition=record["form"]), name)
 
 
 def _dataset_name(record: Mapping[str, Any]) -> str:
@@ -275,7 +275,8 @@ def compare(before: Mapping[Key, Value], now: Mapping[Key, Value]) -> Comparison
 
 def are_equal(key: Key, first: Value, second: Value) -> bool:
     """Return True if two values are equal; numbers of a model, within its tolerance. NaN is equal to NaN."""
-    tolerance = MODEL_TOLERANCE if any(word in f"{key.system} {key.measure}" for word in MODELS) else 0.0
+    name = f"{key.system} {key.condition} {key.measure}"
+    tolerance = MODEL_TOLERANCE if any(word in name for word in MODELS) else 0.0
     if isinstance(first, tuple) and isinstance(second, tuple):
         return _are_equal_rankings(first, second, tolerance)
     if isinstance(first, float | int) and isinstance(second, float | int):

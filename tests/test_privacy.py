@@ -310,7 +310,7 @@ COMMANDS: dict[str, Row] = {
         *("--out", "{out}/results", "--form", "open", "{asked}"),
     ),
     "analyse": typed(
-        *("analyse", "difficulty", "contamination", "answers", "--data", "{data}", "--llm", LLM),
+        *("analyse", "difficulty", "contamination", "--data", "{data}", "--llm", LLM),
         *("--out", "{out}/analysis", "{asked}"),
     ),
     "reproduce": refused(
@@ -407,7 +407,7 @@ FUNCTIONS: dict[str, Row] = {
     "PyTerrierRetriever": _pyterrier,
     "advise": lambda bench, out: r2med.advise(bench.data, bench.setup, llms=LLM, models=[], rerankers=[]),
     "analyse": lambda bench, out: r2med.analyse(
-        *("difficulty", "contamination", "answers"),
+        *("difficulty", "contamination"),
         data=[bench.data],
         out=out,
         setup=Setup(llm=LLM, **bench.settings),

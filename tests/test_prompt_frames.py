@@ -8,7 +8,7 @@ import pytest
 
 import r2med
 from r2med.analysis.analysis import rehearse
-from r2med.analysis.answer_accuracy import judge_texts
+from r2med.analysis.judged_texts import judge_texts
 from r2med.analysis.llm_questions import Questions
 from r2med.assessment.answers.nugget_making import plan_nuggets
 from r2med.assessment.answers.reader import AnswerReader

@@ -18,7 +18,6 @@ def test_overlap_of_the_demo_is_a_page_and_tables(tmp_path: Path) -> None:
     assert page.name == "index.html"
     side_by_side = {f"overlap-by-{measure}.csv" for measure in ("jaccard", "coverage", "idf-weighted", "relative-bm25")}
     assert {table.name for table in tables} == {
-        "findings.csv",
         "overlap-terms.csv",
         "overlap-bm25.csv",
         "overlap-queries.csv",

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from r2med.analysis.material import Material
 from r2med.analysis.query_slices import query_slices
-from r2med.analysis.system_pairs import complementarity, rank_bands, rank_flows, rank_shift
+from r2med.analysis.system_pairs import complementarity
 from r2med.evaluation.records.record import Record, StageFacts
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from support.records import collection, record, write_records
+from support.records import record, write_records
 
 
 def with_gold(system: str, values: list[float], ranks: list[dict[str, int]]) -> Record:
@@ -23,20 +23,6 @@ def material(tmp_path: Path, store: Store) -> Material:
     a = with_gold("A", [1.0, 0.0], [{"d1": 1, "d2": 50}, {"d3": 30}])
     b = with_gold("B", [0.5, 0.8], [{"d1": 200, "d2": 2}, {"d3": 1}])
     return Material(Runtime(store=store), results=write_records([a, b], tmp_path / "results"))
-
-
-def test_gold_documents_that_come_in_and_leave_are_counted(tmp_path: Path, store: Store) -> None:
-    (row,) = rank_shift(material(tmp_path, store)).tables[0].rows
-    assert list(row) == ["A", "B", 4, 0, 2, 1, 0, 0]
-
-
-def test_relevant_documents_are_counted_by_their_bands_before_and_after() -> None:
-    before, after = with_gold("A", [0.5], [{"x": 200, "y": 5}]), with_gold("B", [0.5], [{"x": 3, "y": 7, "z": 1000}])
-    more = {"q0": before.queries["q0"].model_copy(update={"positives": 5})}
-    bands = rank_bands(collection([before, after]))
-    assert bands == [10, 100, 1000]
-    flows = rank_flows(before.model_copy(update={"queries": more}), after, bands)
-    assert flows.tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 2]]
 
 
 def test_an_oracle_gives_each_query_to_the_better_system(tmp_path: Path, store: Store) -> None:

@@ -129,6 +129,7 @@ def test_without_a_command_it_greets(r2med: Command) -> None:
     done = r2med()
     assert (done.returncode, done.stderr) == (0, "")
     assert re.findall(r"^  r2med (\w+)", done.stdout, re.MULTILINE) == ["run", "data", "advise", "run"]
+    assert "data import notes.csv questions.csv" in done.stdout, "the files that data example makes"
 
 
 def test_a_file_that_was_cut_is_not_called_stopped() -> None:

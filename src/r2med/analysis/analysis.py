@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.analysis.findings import FINDINGS_FILE, findings_csv
 from r2med.analysis.material import Material
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.lazy import loaded
@@ -49,21 +48,13 @@ ANALYSES = {
     "slices": AnalysisKind(
         "query_slices:query_slices", "scores by task, scenario, body system, length, number of relevant documents"
     ),
-    "rank-shift": AnalysisKind("system_pairs:rank_shift", "how the ranks of relevant documents differ between systems"),
     "complementarity": AnalysisKind(
         "system_pairs:complementarity", "what two systems could reach together, and what only one of them finds"
     ),
-    "scaling": AnalysisKind("scaling:scaling", "scores by the size of the LLM and by the length of its texts"),
     "difficulty": AnalysisKind(
         "difficulty:difficulty",
         "why queries are hard: terminology, sparsity, knowledge, reasoning, reviewers' judgement; an LLM may answer",
         asks=True,
-    ),
-    "answers": AnalysisKind(
-        "answer_accuracy:answers", "accuracy of generated answers and their retrieval gain; an LLM may judge", asks=True
-    ),
-    "downstream": AnalysisKind(
-        "downstream:downstream", "what retrieval is worth to the answers of readers, from the records of r2med answer"
     ),
     "contamination": AnalysisKind("contamination:contamination", "documents that an LLM continues verbatim", asks=True),
 }
@@ -115,7 +106,7 @@ def _analysed(
     names: Sequence[str], wanted: Sequence[str], out: Path, announce: Callable[[str], None], given: Material
 ) -> Analysis:
     """Run the analyses that are wanted; an error in one that was not named becomes its section."""
-    sections, failed = [], []
+    sections = []
     for name in wanted:
         announce(name)
         try:
@@ -123,8 +114,7 @@ def _analysed(
         except UserError as error:
             if names:
                 raise
-            failed.append(Section(name, (), Notice("Not analysed: ", error), name=name))
-            sections.append(failed[-1])
+            sections.append(Section(name, (), Notice("Not analysed: ", error), name=name))
     page = Page(
         "What the benchmark and its results show",
         sections,
@@ -133,8 +123,7 @@ def _analysed(
         about=f"{given.scope} · {given.measure}",
         has_files=True,
     )
-    found = findings_csv([section for section in sections if section not in failed], given)
-    return Analysis(page, tuple(_write(Path(out), page, found)))
+    return Analysis(page, tuple(_write(Path(out), page)))
 
 
 def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Plan]:
@@ -162,9 +151,9 @@ def function(name: str) -> Callable[[Material], Section]:
     return found
 
 
-def _write(folder: Path, page: Page, findings: str) -> list[Path]:
+def _write(folder: Path, page: Page) -> list[Path]:
     """Write the CSV files, then the page that names them."""
-    content = {FINDINGS_FILE: findings, **{f"{table.name}.csv": table_csv(table) for table in page.tables}}
+    content = {f"{table.name}.csv": table_csv(table) for table in page.tables}
     content["index.html"] = page_html(page)
     try:
         for name, text in content.items():

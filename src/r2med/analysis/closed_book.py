@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 
-from r2med.analysis.answer_accuracy import judge_texts
+from r2med.analysis.judged_texts import judge_texts
 from r2med.analysis.material import Material
 from r2med.assessment.answers.reader import AnswerReader
 from r2med.assessment.answers.reading import asked_queries
@@ -35,9 +35,9 @@ def closed_book(material: Material, datasets: Iterable[Dataset]) -> dict[tuple[s
         found |= {(dataset.name, query.id): known[query.id] for query in queries if query.id in known}
         texts = _asked(material, dataset, [query for query in queries if query.id not in known])
         items += [(dataset.name, query, texts[query.id]) for query in queries if query.id in texts]
-    judged, notes = judge_texts(items, material.questions)
+    verdicts, notes = judge_texts(items, material.questions)
     material.questions.remarks[ASKED] = notes
-    return found | {(each.dataset, each.query): each.right for each in judged}
+    return found | {(name, query.id): right for (name, query, _), right in zip(items, verdicts, strict=True)}
 
 
 def _recorded(material: Material) -> dict[str, Mapping[str, float]]:

@@ -15,10 +15,10 @@ from r2med.analysis.causes import (
     difference_text,
 )
 from r2med.analysis.estimates import mean_interval
+from r2med.analysis.expansion_gains import Expanded, author_notes, expanded_systems, gains
 from r2med.analysis.material import Material
 from r2med.analysis.overlap import judged_queries
 from r2med.analysis.query_causes import query_causes
-from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError

@@ -1,9 +1,8 @@
-"""Compare pairs of systems: how relevant documents move, and what two systems could reach together."""
+"""Compare pairs of systems: what two systems could reach together, and what only one of them finds."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
@@ -12,9 +11,8 @@ from r2med.analysis.material import Material
 from r2med.assessment.audit.unjudged import over_datasets
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import Integers, means
+from r2med.evaluation.measure.significance import means
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.notices import Command
 from r2med.foundation.pages.cells import Value
@@ -22,9 +20,6 @@ from r2med.foundation.pages.page import Section, Table
 
 CUTOFF = HEADLINE_MEASURE.cutoff or 10
 _FOUND = ("both find", "only A", "only B", "neither")
-
-BANDS = (10, 100)
-"""Last ranks of the first bands. One band up to the depth and one for documents not retrieved follow."""
 
 
 def _pairs(material: Material) -> list[tuple[str, str]]:
@@ -35,37 +30,6 @@ def _pairs(material: Material) -> list[tuple[str, str]]:
             Command("run", ["bm25", "rm3 → bm25"], data="NAME"),
         )
     return list(combinations(material.shared.systems, 2))
-
-
-def rank_shift(material: Material) -> Section:
-    """Return how the ranks of relevant documents change between systems."""
-    rows: list[list[Value]] = []
-    bands = rank_bands(material.shared)
-    for before, after in _pairs(material):
-        flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
-        for name in material.values:
-            first, second = (material.shared.records(system)[name] for system in (before, after))
-            flows += rank_flows(first, second, bands)
-        stay, into, out = flows[0, 0], flows[1:, 0].sum(), flows[0, 1:].sum()
-        lost, found = flows[:-1, -1].sum(), flows[-1, :-1].sum()
-        rows.append([before, after, *map(int, (flows.sum(), stay, into, out, found, lost))])
-    rows.sort(key=lambda row: -abs(_number(row[4]) - _number(row[5])))
-    most = rows[0]
-    lead = (
-        f"The largest shift is from {most[0]} to {most[1]}: {most[4]:,} of {most[2]:,} relevant documents enter the "
-        f"first {bands[0]}, and {most[5]:,} leave them."
-    )
-    heads = ("from", "to", "relevant documents", f"in both first {bands[0]}", "enter", "leave", "newly found", "lost")
-    note = (
-        f"Pairs of a query and a relevant document. Newly found: not among the first {bands[-1]:,} before. Lost: not "
-        "among them after."
-    )
-    return Section(
-        "Rank shift",
-        [Table.of(heads, rows, "Relevant documents by pair of systems", note, name="rank-shift")],
-        lead,
-        name="rank-shift",
-    )
 
 
 def complementarity(material: Material) -> Section:
@@ -146,23 +110,3 @@ def _alone(material: Material) -> Iterator[list[Value]]:
                 found += len(top)
                 alone += len(top.difference(*others))
         yield [system, gold, found, alone]
-
-
-def rank_bands(collection: RecordCollection) -> list[int]:
-    """Return the last rank of each band. The last band ends at the depth of the rankings."""
-    depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
-    return [*(end for end in BANDS if end < depth), depth]
-
-
-def rank_flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
-    """Count relevant documents by their bands in both rankings. The last band has documents that were not retrieved."""
-    flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
-    beyond = bands[-1] + 1
-    for query, facts in before.queries.items():
-        ranks = before.gold.get(query, {}), after.gold.get(query, {})
-        documents = {*ranks[0], *ranks[1]}
-        for document in documents:
-            start, end = (bisect_left(bands, each.get(document, beyond)) for each in ranks)
-            flows[start, end] += 1
-        flows[-1, -1] += max(0, facts.positives - len(documents))
-    return flows

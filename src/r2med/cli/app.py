@@ -65,10 +65,10 @@ def _version(wanted: bool) -> None:
 GREETING = """\
 r2med {version} measures how well a retrieval system reasons about medicine. To start:
 
-  r2med run                                      evaluate BM25 on the bundled demo, in seconds and offline
+  r2med run                                          evaluate BM25 on the bundled demo, in seconds and offline
   r2med data import notes.csv questions.csv -o mine  make a dataset of your own tables
-  r2med advise mine                              which pipeline to use on it, and the command that serves it
-  r2med run bm25 → bge-reranker@100 --plan       what a larger run would do, fetch and cost; nothing is done yet
+  r2med advise mine                                  which pipeline to use on it, and the command that serves it
+  r2med run bm25 → bge-reranker@100 --plan           what a larger run would do, fetch and cost; nothing is done yet
 
 r2med --help shows every command, r2med --install-completion completes them with the tab key."""
 

@@ -36,7 +36,6 @@ def show_results(
 ) -> Shown:
     """Show the scores. If nothing could be evaluated, and for one reason, this is an error."""
     from r2med.evaluation.running.run_page import failure_lines, run_page
-    from r2med.foundation.pages.page import Section
 
     if form != "json" and not results.records and len(results.errors) == 1:
         raise UserError(next(iter(results.errors)))
@@ -48,5 +47,6 @@ def show_results(
     with_all_tables = all_tables or form != "text" or sort in COSTS
     page = run_page(results, results.measure, Path(out), is_demo, with_all_tables)
     if not with_all_tables:
-        page = replace(page, sections=[*page.sections, Section("", [MORE_TABLES])])
+        *sections, last = page.sections
+        page = replace(page, sections=[*sections, replace(last, parts=[*last.parts, MORE_TABLES])])
     return Shown(page, [cell.summary() for cell in results], 0 if results.complete else INCOMPLETE)

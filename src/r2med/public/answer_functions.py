@@ -146,10 +146,7 @@ def analyse(
     results: Annotated[str | Path, flags.RESULTS] = "results",
     measure: Annotated[
         str | None,
-        Flag(
-            "A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10, or the accuracy of answers.",
-            metavar="NAME",
-        ),
+        Flag("A measure of the records: nDCG@10, MRR, R@100, …. Default: nDCG@10.", metavar="NAME"),
     ] = None,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
     model: Annotated[

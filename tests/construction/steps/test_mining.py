@@ -77,11 +77,6 @@ def test_every_view_of_every_member_is_pooled_with_the_linked_chunks(mined):
     assert [(each.key, each.reason) for each in rejected] == [("q3", "no candidates")]
     assert work.facts["pool"]["members"]["source"] == {"proposed": 5, "alone": 3}
     assert work.facts["pool"]["views"]["reasoning"] == {"proposed": 1, "alone": 1}
-    assert work.facts["linked chunks"] == {
-        "given": 5,
-        "retrieved": 2,
-        "without": {"bm25": 2, "bm25(scorer=lucene)": 2},
-    }
 
 
 def test_a_member_is_any_system(mined):

@@ -131,6 +131,9 @@ def test_values_of_the_record_that_do_not_fit_are_refused(
 ) -> None:
     counts = {condition: {"refused": len(dataset.queries)} for condition in ("closed book", "retrieved")}
     record = answer_record(honest, dataset)
+    unknown = {**record.queries, "nowhere": next(iter(record.queries.values()))}
+    entry = written(honest, dataset, ranking, tmp_path, queries=unknown)
+    assert "its questions and their facts are not those of" in checked(entry, ranking, tmp_path)[1].fault
     entry = written(honest, dataset, ranking, tmp_path, statuses={**record.statuses, **counts})
     assert "its counts of answers in the condition closed book are wrong" in checked(entry, ranking, tmp_path)[1].fault
     [answers] = tmp_path.rglob("*.answers.jsonl")

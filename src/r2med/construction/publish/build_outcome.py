@@ -10,22 +10,18 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from r2med.assessment.panels.planted_controls import ControlTest
 from r2med.assessment.review.review_outcomes import Correction, corrections, rejection_reasons
 from r2med.assessment.review.reviews import Review, by_candidate, decision, is_unsettled
 from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.build_plan import PlanFile
 from r2med.construction.items import Candidate, PageChunk, SourceQuestion, Stream
-from r2med.construction.judge_quality import FEWEST_REVIEWS
+from r2med.construction.judge_quality import AcceptedShare, Confusion
 from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.labels import Label, LabelName, labels, overrating
 from r2med.construction.pipeline import BuildFolder, Done
 from r2med.construction.review_items import QUESTION_TEXTS, read_guideline
 from r2med.construction.step import Streams
-from r2med.evaluation.measure.intervals import wilson
-from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.text.language_guess import guess_language
 from r2med.foundation.text.search_languages import ENGLISH, search_languages
 from r2med.models.llm.llm_cards import LLMS, LLMCard, families
@@ -63,18 +59,6 @@ class TextCorrection:
     """The column of the query that has the corrected text."""
     before: str
     after: str
-
-
-@dataclass(frozen=True)
-class AcceptedShare(Estimate):
-    """A share of reviewed candidates that people accept, with its interval."""
-
-    reviewed: int = 0
-    """Number of candidates that people reviewed."""
-    items: int = 0
-    """Number of candidates with this label."""
-    open: int = 0
-    """Number of reviewed candidates that people did not decide. They are not part of the share."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +213,7 @@ class BuildOutcome:
         """Number of reviewed candidates on which people did not come to a decision."""
         return sum(map(is_unsettled, self._reviewed.values()))
 
-    def confusion(self) -> Counter[tuple[LabelName, Verdict]]:
+    def confusion(self) -> Confusion:
         """Count candidates by the label of the judges and the decision of people."""
         return Counter(
             (label.judged, self.decisions[label.question, label.chunk])
@@ -237,21 +221,11 @@ class BuildOutcome:
             if label.judged and (label.question, label.chunk) in self.decisions
         )
 
-    def accepted(self, judged: LabelName) -> AcceptedShare | None:
-        """Return the share of the reviewed candidates with this label by the judges that people accept.
-
-        It has Wilson's interval from ten decisions on. None if people decided about none of them.
-        """
-        pairs = [(label.question, label.chunk) for label in self.labels if label.judged == judged]
-        said = Counter(self.decisions[pair] for pair in pairs if pair in self.decisions)
-        decided = said["accept"] + said["reject"]
-        if not decided:
-            return None
-        share = said["accept"] / decided
-        low, high = None, None
-        if decided >= FEWEST_REVIEWS:
-            low, high = wilson(np.array(share), np.array(float(decided))).tolist()
-        return AcceptedShare(share, low, high, said.total(), len(pairs), said["unsure"])
+    def accepted(self, judged: LabelName) -> AcceptedShare:
+        """Return what people decided about candidates with this label by the judges."""
+        counts = self.confusion()
+        items = sum(label.judged == judged for label in self.labels)
+        return AcceptedShare(items, *(counts[judged, verdict] for verdict in ("accept", "reject", "unsure")))
 
 
 def _corrected(
@@ -269,10 +243,9 @@ def _corrected(
 
 
 def _asked(done: Done) -> Iterator[LLMUse]:
-    """Yield the LLMs of a step: its own and the one that translates back, or those of its judges or attempts."""
+    """Yield the LLMs of a step: its own, or those of its judges or attempts."""
     described: Mapping[str, Any] = done.described
-    own = [described, described.get("back_translator")]
-    for each in described.get("judges") or described.get("attempts") or own:
+    for each in described.get("judges") or described.get("attempts") or [described]:
         if isinstance(each, Mapping) and isinstance(each.get("llm"), Mapping):
             llm, prompt = each["llm"], str(done.facts.get("prompt", ""))
             scripted = llm.get("backend") == "scripted"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from r2med.analysis.findings import read_findings
 from r2med.analysis.overlap import RELEVANT, dataset_overlap
 from r2med.analysis.overlap_context import THRESHOLDS, context_notes, context_tables, own_sets, reference_sets
 from r2med.analysis.overlap_values import COVERAGE, RELATIVE_BM25, OverlapValues
@@ -18,7 +16,7 @@ from r2med.construction.diagnosis_groups import GROUPS_FACT
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.label_trust import LABEL_NAMES, trust_facts, trust_sections
 from r2med.construction.publish.reviewers import reviewers
-from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
+from r2med.construction.steps.pool_contributions import Contribution, contributions
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
 from r2med.data.publishing.croissant import NOT_STATED
@@ -29,15 +27,11 @@ from r2med.foundation.pages.page import Bars, Bullets, Content, Page, Section, T
 from r2med.foundation.store import Store
 from r2med.foundation.text.plurals import counted
 
-log = logging.getLogger("r2med")
-
 MAX_SHOWN_SOURCES = 30
 """Number of sources, or of repeated queries, that are listed one by one."""
 MAX_BINS = 7
 """Maximum number of bars in a histogram, approximately."""
 
-ANALYSIS_FOLDER = "analysis"
-"""Folder in that of the build whose report of r2med analyse becomes part of the datasheet."""
 
 QUERY_ORIGINS = {
     "read-stackexchange": "Queries are posts of a forum, chosen by their answers and links, not by diagnoses.",
@@ -72,7 +66,6 @@ def datasheet(made: BuildOutcome, dataset: Dataset, files: Mapping[str, str], st
         ),
         Section("What is in it", list(_contents(made, dataset))),
         Section("Words that queries share with their documents", list(_overlap(dataset, store))),
-        *_analysed(made, dataset),
         Section("Models and prompts", list(_models(made))),
         Section("Known limits and use", list(_limits(made))),
         Section("Files", [Table.of(("file", "SHA-256"), list(files.items()), "SHA-256 of each file")]),
@@ -206,7 +199,7 @@ def _sources(made: BuildOutcome) -> Table:
 
 
 def _pool(made: BuildOutcome) -> Iterator[Content]:
-    """Yield which systems proposed the candidates and the relevant ones, and an estimate of what the pool misses."""
+    """Yield which systems proposed the candidates and the relevant ones."""
     positive = {(query, chunk) for query, chunks in made.positives.items() for chunk in chunks}
     kept = [each for each in made.candidates() if (each.question, each.chunk) in positive]
     rows = []
@@ -217,13 +210,6 @@ def _pool(made: BuildOutcome) -> Iterator[Content]:
             rows.append((name, kind.removesuffix("s"), each.proposed, each.alone, found.proposed, found.alone))
     heads = ("proposed by", "of", "candidates", "only here", "positives", "only here")
     yield Table.of(heads, rows, "Candidates by member and view, and those that only one of them proposed")
-    coverage = Coverage.of(kept)
-    if coverage.leave_one_out is not None and coverage.at_least is not None:
-        yield (
-            f"About {coverage.leave_one_out:,.0f} relevant documents were not proposed by any member, estimated from "
-            f"what each member found and the others missed. Chao’s lower bound is {coverage.at_least:,.0f}. Similar "
-            "members miss the same documents, so there may be more."
-        )
 
 
 # Labels.
@@ -298,20 +284,6 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
     for table in context_tables(own, reference_sets(model=""), THRESHOLDS, (COVERAGE, RELATIVE_BM25)):
         yield replace(table, name="")  # the datasheet has no CSV files
     yield from context_notes(model="")
-
-
-def _analysed(made: BuildOutcome, dataset: Dataset) -> Iterator[Section]:
-    """Yield what a report of r2med analyse in the folder of the build says about this dataset."""
-    reports = read_findings(made.build.out / ANALYSIS_FOLDER)
-    if found := reports.get(dataset.fingerprint):
-        text = "What r2med analyse found. It depends on the systems that were run, and on the LLM that was asked."
-        yield Section("What systems show", [text, Table.of(("analysis", "finding"), found, "Findings")])
-    elif reports:
-        log.warning(
-            "%s is about other data than this dataset, so the datasheet leaves it out: write the report again with "
-            "r2med analyse --data",
-            made.build.out / ANALYSIS_FOLDER,
-        )
 
 
 def _quartiles(values: Floats) -> tuple[float, float, float]:

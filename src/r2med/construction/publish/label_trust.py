@@ -1,4 +1,4 @@
-"""How far the labels of a build can be trusted: judges against people, agreement, label recall and controls."""
+"""How far the labels of a build can be trusted: judges against people, agreement and controls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from r2med.assessment.panels.ratings import RaterAgreement, agreement_table
 from r2med.assessment.review.people_agreement import agreement_by_point
 from r2med.assessment.review.reviews import VERDICTS, Review, Rubrics
 from r2med.assessment.rubrics.rubric import RUBRICS
-from r2med.construction.judge_quality import JudgeConfusion, judge_confusions, judge_ratings, label_recall
+from r2med.construction.judge_quality import AcceptedShare, Confusion, judge_confusions, judge_ratings
 from r2med.construction.labels import LabelName
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.reviewers import reviewers
@@ -22,10 +22,7 @@ from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Content, Page, Section, Table
 from r2med.foundation.text.plurals import counted
 
-OPEN_NOTE = (
-    "as many people said yes as no, or nobody was sure; shares are ranges and intervals hold every way to decide, "
-    "until somebody settles them (r2med review serve DIR)"
-)
+OPEN_NOTE = "as many people said yes as no, or nobody was sure; r2med review serve DIR settles them"
 LABEL_NAMES: tuple[LabelName, ...] = ("positive", "discarded", "negative")
 
 
@@ -56,23 +53,25 @@ def agreement_page(source: Path, rubrics: Rubrics = RUBRICS) -> Page:
 
 
 def trust_facts(made: BuildOutcome) -> Iterator[tuple[str, str, str]]:
-    """Yield the precision and the recall of the labels, and the agreement of people, each with its interval."""
+    """Yield the precision of the labels and the agreement of people, each with its interval."""
     precision = made.accepted("positive")
-    if precision:
-        whole = precision.reviewed == precision.items and not precision.open
-        note = "people reviewed all of them" if whole else _interval(precision, ".0%")
-        yield "Precision of positives", _share(precision), note
+    if precision.share:
+        yield "Precision of positives", _share(precision.share), _note(precision, precision.share)
     else:
         why = "people reviewed nothing that judges called positive" if made.decisions else "people reviewed no sample"
         yield "Precision of positives", "unknown", why
-    if recall := label_recall(made.labels, made.decisions):
-        yield "Recall of positives", _share(recall), f"among candidates; {_interval(recall, '.0%')}"
     if made.unsettled:
         yield "Reviews without a decision", f"{made.unsettled:,}", OPEN_NOTE
     for each in agreement_by_point(made.reviews):
         if each.name == "passage":
             name, found = ("AC", each.found.gwet) if isnan(each.found.alpha.value) else ("α", each.found.alpha)
             yield "Agreement of people", f"{name} {found.value:.2f}", _interval(found, ".2f")
+
+
+def _note(precision: AcceptedShare, share: Estimate) -> str:
+    if precision.accepted + precision.rejected == precision.items:
+        return "people reviewed all of them"
+    return f"of {counted(precision.accepted + precision.rejected, 'decided candidate')}; {_interval(share, '.0%')}"
 
 
 def _share(estimate: Estimate) -> str:
@@ -87,72 +86,37 @@ def _interval(estimate: Estimate, form: str) -> str:
 
 
 def _judges_and_people(made: BuildOutcome) -> Iterator[Content]:
-    known = [
-        (f"{word}, accepted by people", each, f"{each.reviewed:,} of {each.items:,}", each.open)
+    rows = [
+        (f"{word}, accepted by people", each.share, f"{each.reviewed:,} of {each.items:,}", each.undecided)
         for word in LABEL_NAMES
-        if (each := made.accepted(word))
+        if (each := made.accepted(word)).reviewed
     ]
-    if known:
+    if rows:
         yield (
-            "People reviewed a sample of what the judges labelled. The share is that of the candidates that people "
-            "decided about, with Wilson’s interval. It holds for all candidates of a label if the sample was drawn at "
-            "random among them."
+            "People reviewed a sample of what the judges labelled. Each share is that of the reviewed candidates with "
+            "a decision, with Wilson’s 95 % interval. It holds for all candidates of the label if the sample was drawn "
+            "at random among them (r2med review serve DIR --sample N)."
         )
         columns = (Column("label"), Column("share", "share", 1), Column("reviewed"), Column("undecided", "integer"))
-        yield Table(columns, known, "What people accept, by the label that judges gave")
+        yield Table(columns, rows, "What people accept, by the label that judges gave")
         if made.unsettled:
             yield f"{counted(made.unsettled, 'reviewed candidate')} without a decision: {OPEN_NOTE}."
-        yield _recall(made)
-        yield from _confusions(made)
+        yield _confusions(made)
     else:
         yield "People have not reviewed a sample, so it is not known how many positives are right (r2med review serve)."
     yield from _controls(made)
 
 
-def _recall(made: BuildOutcome) -> str:
-    recall = label_recall(made.labels, made.decisions)
-    if recall is None:
-        return (
-            "It is not known how many relevant candidates have no positive label, because people did not review some "
-            "candidates of each label (r2med review serve DIR --sample N asks for them)."
-        )
-    return (
-        f"Of all candidates that people would accept, {_share(recall)} have the label positive "
-        f"({_interval(recall, '.0%')}). This recall follows from the random part of the reviews: what people accept "
-        "among candidates that the judges did not call positive. It does not include documents that are no candidates."
-    )
-
-
-def _confusions(made: BuildOutcome) -> Iterator[Content]:
-    """Yield the counts of labels and decisions, and the rates of each judge."""
-    confusion = made.confusion()
-    rows: list[tuple[str | int, ...]] = [
-        (word, *(confusion[word, verdict] for verdict in VERDICTS)) for word in LABEL_NAMES
-    ]
+def _confusions(made: BuildOutcome) -> Table:
+    """Return the counts of labels and decisions, of all judges together and of each if there are several."""
     judges = judge_confusions(made.streams.judgements(), made.decisions, made.plan.labels)
-    if len(judges) > 1:
-        rows += [row for judge in judges for row in _counted(judge)]
-    yield Table.of(("judges say", *VERDICTS), rows, "Judges against people, number of reviewed candidates")
-    rates = [
-        (each.judge, each.rates.sensitivity, each.rates.specificity, each.rates.precision, each.reviewed)
-        for each in judges
+    confusions: dict[str, Confusion] = {"": made.confusion(), **(judges if len(judges) > 1 else {})}
+    rows: list[tuple[str | int, ...]] = [
+        (f"{judge}: {word}" if judge else word, *(confusion[word, verdict] for verdict in VERDICTS))
+        for judge, confusion in confusions.items()
+        for word in LABEL_NAMES
     ]
-    columns = (
-        *(Column("judge"), Column("sensitivity", "share", 0), Column("specificity", "share", 0)),
-        *(Column("precision", "share", 0), Column("reviewed", "integer")),
-    )
-    note = (
-        "Rates of positive against all other labels, for all judged candidates. A sample has some of each label, so "
-        "every reviewed candidate counts for the unreviewed ones of its label. Sensitivity: of what people would "
-        "accept, the share that the judge calls positive. Specificity: of what they would reject, the share that it "
-        "does not. They use no scores of judges, so precision can differ a little from the share above."
-    )
-    yield Table(columns, rates, "Each judge against people", note)
-
-
-def _counted(judge: JudgeConfusion) -> Iterator[tuple[str | int, ...]]:
-    for word in LABEL_NAMES:
-        yield f"{judge.judge}: {word}", *(judge.counts[word, verdict] for verdict in VERDICTS)
+    return Table.of(("judges say", *VERDICTS), rows, "Judges against people, number of reviewed candidates")
 
 
 def _controls(made: BuildOutcome) -> Iterator[Content]:

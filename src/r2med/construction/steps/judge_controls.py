@@ -14,7 +14,7 @@ from r2med.assessment.rubrics.rubric import Rubric
 from r2med.construction.items import Candidate
 from r2med.construction.labels import CITED, CONTROLS
 from r2med.construction.steps.full_candidates import FullCandidate
-from r2med.construction.steps.pool_coverage import SOURCE
+from r2med.construction.steps.pool_contributions import SOURCE
 from r2med.models.llm.llm_cards import LLMCard
 
 

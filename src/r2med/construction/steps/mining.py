@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 from r2med.construction.items import Candidate, Found, PageChunk, Rejected, SourceQuestion
 from r2med.construction.sources.web_pages import saved_address
 from r2med.construction.step import Step, StepWork, Streams
-from r2med.construction.steps.pool_coverage import SOURCE, LinkedChunks, contributions
+from r2med.construction.steps.pool_contributions import SOURCE, contributions
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
@@ -84,7 +84,6 @@ class Mine(Step, kind="build"):
             kind: {name: asdict(each) for name, each in by_name.items()}
             for kind, by_name in contributions(_candidates(questions, pool)).items()
         }
-        work.facts["linked chunks"] = asdict(LinkedChunks.of(_candidates(questions, pool)))
 
     def _search(
         self, system: System, view: str, questions: Sequence[SourceQuestion], corpus: Corpus, pool: Pool, work: StepWork

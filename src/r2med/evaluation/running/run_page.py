@@ -58,7 +58,7 @@ DEMO_CAPTION = (
 def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tables: bool = True) -> Page:
     """Return the page with scores, failures, errors and the folder of the records.
 
-    With all tables it also has averages by task, costs, rates of mimics and aspects, with explanations of their terms.
+    With all tables it also has averages by task, costs and aspects, with explanations of their terms.
     """
     sections = [_scores(results, measure, with_all_tables)] if results.records else []
     parts = [Note(f"≈ {line}.", whole=True) for line in approximate_searches(results.records)]

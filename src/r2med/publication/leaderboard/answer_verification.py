@@ -29,8 +29,9 @@ def unverified(record: AnswerRecord) -> tuple[str, ...]:
 
 def answer_record_faults(record: AnswerRecord, answers: Sequence[GivenAnswer], dataset: Dataset) -> Iterator[str]:
     """Yield what does not match, in the order of the checks. The facts of the dataset were checked before."""
+    queries = {query.id: query for query in asked_queries(dataset)}
     facts = query_facts(dataset)
-    if any(facts.get(query) != stated for query, stated in record.queries.items()):
+    if any(query not in queries or facts[query] != stated for query, stated in record.queries.items()):
         yield f"its questions and their facts are not those of {dataset.name}"
         return
     cells = Counter((answer.query, answer.condition) for answer in answers)
@@ -39,7 +40,6 @@ def answer_record_faults(record: AnswerRecord, answers: Sequence[GivenAnswer], d
         return
     if repeated := next((cell for cell, count in cells.items() if count > 1), None):
         yield f"it has two answers to query {repeated[0]} in the condition {repeated[1]}"
-    queries = {query.id: query for query in asked_queries(dataset)}
     for answer in answers:
         where = f"the answer to query {answer.query} in the condition {answer.condition}"
         faults = [*_passage_faults(answer, dataset)]
