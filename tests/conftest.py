@@ -77,16 +77,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def synthetic_benchmark() -> None:
-    """Let the records of `support.records` and `support.synthetic_answers` count as those of the benchmark."""
-    from r2med.data.benchmark_names import remember_fingerprint
-    from r2med.foundation.store import default_store
-
-    for name in ("Biology", "PMC-Clinical"):
-        remember_fingerprint(name, name, default_store())
-
-
-@pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 

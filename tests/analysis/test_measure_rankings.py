@@ -107,7 +107,6 @@ def test_systems_that_are_all_tied_have_no_ranking(tmp_path: Path, store: Store)
     assert section.lead == "All systems are tied by nDCG@10 or by each of the other measures."
 
 
-@pytest.mark.usefixtures("synthetic_benchmark")
 def test_a_dataset_that_a_system_lacks_is_left_out(tmp_path: Path, store: Store) -> None:
     extra = measured("early", {measure: np.full(5, 0.5) for measure in TRUE["early"]}, "PMC-Clinical")
     section = analysed([*drawn(TRUE, 12, 0.05), extra], tmp_path, store)

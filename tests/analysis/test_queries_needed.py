@@ -102,7 +102,6 @@ def test_few_queries_have_no_interval_and_a_single_query_no_gap() -> None:
     assert gap_table({"": drawn(3, 1)}).rows[0][2:] == [None, None, None, None]
 
 
-@pytest.mark.usefixtures("synthetic_benchmark")
 def test_a_half_run_system_removes_no_dataset_for_the_others(tmp_path: Path, store: Store) -> None:
     made = records({"a": 0.4, "b": 0.5, "c": 0.6}, {"Biology": 20, "PMC-Clinical": 20})[:-1]
     section = reliability(material(made, tmp_path, store))
@@ -110,7 +109,6 @@ def test_a_half_run_system_removes_no_dataset_for_the_others(tmp_path: Path, sto
     assert {row[0] for row in section.tables[0].rows} >= {"Biology", "PMC-Clinical"}
 
 
-@pytest.mark.usefixtures("synthetic_benchmark")
 def test_a_dataset_that_a_system_lacks_is_left_out(tmp_path: Path, store: Store) -> None:
     made = records({"a": 0.4, "b": 0.5}, {"Biology": 20, "PMC-Clinical": 20})[:-1]
     section = reliability(material(made, tmp_path, store))

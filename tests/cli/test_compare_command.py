@@ -9,14 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from r2med.data.benchmark_names import remember_fingerprint
 from r2med.data.dataset_cards import BENCHMARK, groups
-from r2med.foundation.store import default_store
 from support.facts import some_states, states
 from support.fork_server import Command
 from support.records import records, repeated, write_records
-
-pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
 
 SYSTEMS = {"bm25": 0.3, "rm3 → bm25": 0.305, "hyde(author) → bm25": 0.5}
 
@@ -94,8 +90,6 @@ def test_one_pair_and_each_pair_with_a_baseline_have_a_verdict_at_first(r2med: C
 def test_five_systems_on_eight_datasets_take_24_lines_of_a_terminal(r2med: Command, tmp_path: Path) -> None:
     names = ("bm25", "rm3 → bm25", "bm25(k1=2)", "bm25(scorer=lucene)", "hyde(author) → bm25")
     datasets = groups()[BENCHMARK]
-    for name in datasets:
-        remember_fingerprint(name, name, default_store())
     made = records({name: 0.2 + 0.05 * number for number, name in enumerate(names)}, dict.fromkeys(datasets, 10))
     write_records(made, tmp_path / "results")
     lines = r2med("compare", "--resamples", "100", COLUMNS="80").stdout.splitlines()

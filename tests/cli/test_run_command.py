@@ -188,6 +188,6 @@ def test_a_missing_cluster_gives_a_one_line_error(engine, r2med):
 def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2med: Command) -> None:
     write_jsonl(r2med_folder(tmp_path / "Biology") / "notes.jsonl", [])
     done = r2med("run", "bm25", "--data", tmp_path / "Biology", "--out", tmp_path / "results")
-    some_states(done.messages, "own/Biology", "fingerprint")
+    some_states(done.messages, tmp_path / "Biology", "own/Biology", "known dataset Biology")
     assert "own/Biology" in done.stdout
     assert list((tmp_path / "results/own/Biology").glob("bm25-*.json"))

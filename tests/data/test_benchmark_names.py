@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from r2med.data import load
-from r2med.data.benchmark_names import known_fingerprints, source_of
-from r2med.data.dataset_cards import DatasetCard, bundled_cards, demo_folder
+from r2med.data.benchmark_names import is_known_set, source_of
+from r2med.data.dataset_cards import demo_cards, demo_folder
 from r2med.data.loading import name_of
-from r2med.foundation.store import Store, default_store
+from r2med.foundation.store import Store
 from r2med.foundation.store.holdings import dataset_labels
 from support.datasets import r2med_folder
 from support.facts import states
-
-QUERIES, POSITIVES, MOST = 103, 374, 19
-"""Of Biology, as its card says."""
-
-
-def copy_of_biology(root: Path, last_text: str = "text") -> Path:
-    """Write a dataset with as many queries and relevant documents as Biology has."""
-    counts = [MOST, *[3] * (QUERIES - 1)]
-    counts[1:50] = [4] * 49
-    assert sum(counts) == POSITIVES
-    pairs = [(f"q{query}", f"d{document}") for query, count in enumerate(counts) for document in range(count)]
-    texts = [f"text {number}" for number in range(MOST - 1)] + [last_text]
-    return r2med_folder(
-        root,
-        [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)],
-        [{"id": f"q{number}", "text": f"query {number}"} for number in range(QUERIES)],
-        [{"q_id": query, "p_id": document, "score": 1} for query, document in pairs],
-    )
 
 
 def test_a_folder_called_like_a_dataset_of_the_benchmark_is_the_users_own(tmp_path: Path) -> None:
     shutil.copytree(demo_folder("Biology"), tmp_path / "Biology")
     dataset = load(tmp_path / "Biology")
     assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    states(dataset.notices[-1], tmp_path / "Biology", "own/Biology", "fingerprint")
+    states(dataset.notices[0], tmp_path / "Biology", "own/Biology", "known dataset Biology")
     assert dataset.instruction.kind == "Biology post"  # the words for models still follow the folder's name
 
 
@@ -68,40 +49,27 @@ def test_other_data_of_the_hub_or_put_there_by_hand_are_not_the_benchmarks(
     (tmp_path / "plugin/datasets/Biology.toml").write_text(hub)
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
     monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: r2med_folder(tmp_path / "fetched"))
-    assert load("Biology", store).name == "own/Biology"
+    assert load("Biology", store).name == name_of("Biology") == "own/Biology"
     r2med_folder(store.root / "by-hand/BioASQ")
     dataset = load("BioASQ", store)
     assert dataset.name == name_of("BioASQ", store) == "own/BioASQ"
-    states(dataset.notices[-1], "fingerprint", "BioASQ", "not known")
+    states(dataset.notices[0], "own/BioASQ", "known dataset BioASQ")
 
 
-def test_a_copy_is_the_users_own_until_the_benchmarks_fingerprint_is_known(tmp_path: Path) -> None:
-    dataset = load(copy_of_biology(tmp_path / "Biology"))
-    assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
-    states(dataset.notices[-1], "r2med data check hub:R2MED/Biology")  # never the folder itself
-
-
-def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_source_of_a_known_dataset_decides_and_not_its_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
-    store = Store(tmp_path / "store")
-    monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: copy_of_biology(tmp_path / "hub/Biology"))
+    monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: r2med_folder(tmp_path / "hub/Biology"))
     fetched = load("Biology", store)
     assert (fetched.name, fetched.source) == ("Biology", source_of("Biology"))
-    assert known_fingerprints("Biology", store) == {fetched.fingerprint}
-    assert load(copy_of_biology(tmp_path / "same/Biology"), store).name == "Biology"
-    other = load(copy_of_biology(tmp_path / "other/Biology", last_text="another text"), store)
-    assert other.name == name_of(tmp_path / "other/Biology", store) == "own/Biology"
-    states(other.notices[-1], "own/Biology", "Biology")
+    copy = load(r2med_folder(tmp_path / "copy/Biology"), store)
+    assert copy.name == name_of(tmp_path / "copy/Biology") == "own/Biology"
+    assert copy.fingerprint == fetched.fingerprint
+    assert copy.label in dataset_labels(store)  # so that `cache clear` finds its documents
 
 
-def test_a_copy_with_the_fingerprint_of_the_card_is_known_without_the_hub(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = copy_of_biology(tmp_path / "Biology")
-    card = bundled_cards()["Biology"].model_copy(update={"fingerprint": load(folder).fingerprint})
-    monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
-    dataset = load(folder)
-    assert dataset.name == name_of(folder) == "Biology"
-    assert dataset.label in dataset_labels(default_store())  # so that `cache clear` finds its documents
-    assert load(copy_of_biology(tmp_path / "other/Biology", last_text="another text")).name == "own/Biology"
+def test_the_demo_is_known_by_its_fingerprint() -> None:
+    fingerprint = demo_cards()["demo/Biology"].fingerprint
+    assert is_known_set("demo/Biology", "", fingerprint)
+    assert not is_known_set("demo/Biology", "", "f" * 32)
+    assert not is_known_set("mine", "", fingerprint)

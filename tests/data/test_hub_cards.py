@@ -120,7 +120,7 @@ def test_a_dataset_that_must_be_fetched_by_hand_says_from_where_and_where_to_put
     with error_states("BioASQ", "bioasq.org", f"{store.root}/by-hand/BioASQ"):
         load("BioASQ", store)
     r2med_folder(store.root / "by-hand" / "BioASQ")
-    assert load("BioASQ", store).name == "own/BioASQ"  # nobody knows the fingerprint of the original
+    assert load("BioASQ", store).name == "own/BioASQ"  # nobody can see where it came from
 
 
 def test_a_board_never_fetches_a_dataset_of_a_card(tmp_path: Path) -> None:

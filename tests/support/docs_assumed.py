@@ -89,7 +89,7 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "cluster.md": Assumed({"--engine ray": "--engine threads"}),
     "data.md": Assumed({"QUERY": "1", "RECORD": _record}),
-    "difficulty.md": Assumed(before=("cp {tests}/foundation/text/mesh_extract.bin mesh.bin",)),
+    "difficulty.md": Assumed(before=("cp {tests}/foundation/text/synonyms.csv synonyms.csv",)),
     "expansion.md": Assumed({"o3-mini --recorded": "author --recorded"}),
     "hub.md": Assumed({":psychology": ":economics"}),
     "overlays.md": Assumed(

@@ -21,7 +21,7 @@ from r2med.foundation.text.synonyms import Synonyms, normal_term
 
 NO_TABLE = (
     "Terminology is left out: r2med analyse difficulty --synonyms FILE compares concepts by a table of "
-    "synonyms, such as MeSH or a CSV file with the columns concept and term."
+    "synonyms: a CSV file with the columns concept and term."
 )
 NO_LLM = "Knowledge is left out: r2med analyse difficulty --llm NAME asks an LLM every question without passages."
 NO_ANSWERS = "Knowledge is left out: no query has a reference answer (the field answer of query.jsonl)."

@@ -149,7 +149,7 @@ class DatasetCard(_CardPart):
     counts: Counts | None = None
     """The row counts that are checked after fetching."""
     fingerprint: str = ""
-    """The digest of corpus, queries and judgements, if it is known. Data with it are this dataset."""
+    """The digest of corpus, queries and judgements, if it is known. Models are not trained on data with it."""
     instruction: Instruction | None = None
     """The instruction for instruction-tuned models. The default is one for medical questions."""
 

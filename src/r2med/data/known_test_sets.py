@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from r2med.data.benchmark_names import known_fingerprints
+from r2med.data.benchmark_names import is_known_set
+from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import bundled_cards, cards, demo_cards
 from r2med.data.hub import is_fetched
 from r2med.foundation.store import Store
 
 
-def known_test_set(fingerprint: str, store: Store) -> str:
-    """Return the name of the known test set with this fingerprint; empty if there is none."""
-    for name in (*demo_cards(), *bundled_cards()):
-        if fingerprint in known_fingerprints(name, store):
-            return name
-    return next((name for name, card in cards().items() if card.fingerprint == fingerprint), "")
+def known_test_set(dataset: Dataset) -> str:
+    """Return the known test set that a dataset is, by its source or its fingerprint; empty if it is none."""
+    if is_known_set(dataset.name, dataset.source, dataset.fingerprint):
+        return dataset.name
+    every_card = {**demo_cards(), **cards()}
+    return next((name for name, card in every_card.items() if card.fingerprint == dataset.fingerprint), "")
 
 
 def all_test_sets(store: Store) -> Iterator[tuple[str, bool]]:

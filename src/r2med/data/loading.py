@@ -8,18 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from r2med.data.aspects_file import aspect_rows, gather_aspects
-from r2med.data.benchmark_names import (
-    honest_name,
-    is_reserved,
-    is_source_of,
-    known_fingerprints,
-    remember_fingerprint,
-)
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, bundled_cards
-from r2med.data.hub_words import hub_word
+from r2med.data.dataset_cards import DatasetCard
 from r2med.data.layouts import Layout
 from r2med.data.locating import Location, locate, place_folder, place_name
 from r2med.data.overlays import Overlay, add_labels, overlay_files
@@ -69,21 +61,15 @@ def load_new(folder: Path, name: str, own_folder: Path | None, store: Store) -> 
 
 
 def name_of(word: str | Path, store: Store | None = None) -> str:
-    """Return the name of a dataset in records. Only a folder with a known dataset's name is read for it.
+    """Return the name of a dataset in records. Only files of overlays are read for it.
 
-    Files of overlays are read. Raises UserError if one is missing.
+    Raises UserError if one of them is missing.
     """
     plain, files = overlay_files(word) if isinstance(word, str) else (word, ())
     if files:
         name = name_of(plain, store)
         return "+".join([name, *(each.name for each in map(Overlay.read, files) if name in each.datasets)])
-    name, store = place_name(word), store or default_store()
-    if not name.startswith(OWN_PREFIX) or not known_fingerprints(name.removeprefix(OWN_PREFIX), store):
-        return name
-    try:
-        return _loaded(locate(word, store), str(word), store).name
-    except UserError:  # reported when it is loaded
-        return name
+    return place_name(word)
 
 
 def label_of(word: str, store: Store) -> str:
@@ -96,9 +82,6 @@ def _loaded(location: Location, word: str, store: Store) -> Dataset:
     own = store.about(location.label, alone=True)
     dataset = replace(read(location, problems, own).dataset, own_folder=location.own_folder)
     problems.raise_first(word)
-    dataset = _honestly_named(dataset, store)
-    if dataset.label != location.label:  # read again, so that what is stored of it has its own label
-        return _loaded(replace(location, name=dataset.name), word, store)
     return dataset
 
 
@@ -115,24 +98,6 @@ def _labelled(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
             labelled = ", ".join(overlay.datasets)
             log.info("overlay %s labels %s and changes nothing in %s", overlay.name, labelled, dataset.name)
     return add_labels(dataset, overlays)
-
-
-def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
-    """Return the dataset with its honest name. A reserved name needs the fingerprint of the benchmark's data."""
-    stated = dataset.name.removeprefix(OWN_PREFIX)
-    if not is_reserved(stated):
-        return dataset
-    if is_source_of(stated, dataset.source):
-        remember_fingerprint(stated, dataset.fingerprint, store)
-    name = honest_name(stated, dataset.fingerprint, store)
-    if name == stated:
-        return replace(dataset, name=name)
-    notice = f"the folder {dataset.folder} is not the known dataset {stated}: its name is {name}"
-    if not known_fingerprints(stated, store):
-        hub = bundled_cards()[stated].hub if stated in bundled_cards() else None
-        remedy = f": load it first (r2med data check {hub_word(hub)})" if hub else ""
-        notice = f"{dataset.folder} has the name {name}, since the fingerprint of {stated} is not known here{remedy}"
-    return replace(dataset, name=name, notices=(*dataset.notices, notice))
 
 
 def read(location: Location, problems: Problems, store: Store) -> FolderReading:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from r2med.data import hub as hub_client
 from r2med.data.benchmark_names import own_name
-from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_cards, demo_folder, groups, read_card
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, Hub, cards, demo_cards, demo_folder, groups, read_card
 from r2med.data.hub_words import HUB_PREFIX, card_of, described, guessed_folder, hub_name, hub_word, parse_hub_word
 from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
@@ -132,7 +132,8 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
             raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
     folder = _path(word)
     if folder.is_dir():
-        return Location(place_name(folder), folder, _card_of(folder), detect(folder), own_folder=folder)
+        name, card = place_name(folder), _card_of(folder)
+        return Location(name, folder, card, detect(folder), notices=_renamed(name, folder), own_folder=folder)
     if folder.exists():
         importing = Command("import_data", word, out=folder.stem)
         table = Notice(f"{word} is a file, and a dataset is a folder; ", importing, " makes one of a table")
@@ -146,16 +147,19 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
 def _card_location(card: DatasetCard, store: Store) -> Location:
     if card.folder:
         folder = _local_folder(card)
-        return Location(own_name(card.name), folder, card, detect(folder), own_folder=folder)
+        name = own_name(card.name)
+        return Location(name, folder, card, detect(folder), notices=_renamed(name, folder), own_folder=folder)
     if card.by_hand:
         folder = _folder_by_hand(card, store)
-        return Location(own_name(card.name), folder, card, detect(folder))
+        name = own_name(card.name)
+        return Location(name, folder, card, detect(folder), notices=_renamed(name, folder))
     if card.hub is None:
         raise UserError(f"the card of {card.name} names neither a folder nor a hub repository: add one, or give a path")
     if not card.hub.is_whole:
         return _tables_location(card.hub, card.name, card, store)
-    folder = hub_client.snapshot(card.hub, store)
-    return Location(card.name, folder, card, detect(folder), f"{card.hub.repository}@{card.hub.revision}")
+    folder, source = hub_client.snapshot(card.hub, store), f"{card.hub.repository}@{card.hub.revision}"
+    name = own_name(card.name, source)
+    return Location(name, folder, card, detect(folder), source, _renamed(name, source))
 
 
 def _hub_location(hub: Hub, name: str, store: Store) -> Location:
@@ -169,13 +173,21 @@ def _tables_location(hub: Hub, name: str, card: DatasetCard | None, store: Store
     fetched = hub_client.fetch_tables(hub, store.about(name))
     card = described(fetched, name) if card is None else card
     source = f"{fetched.hub.repository}@{fetched.hub.revision}"
+    name = own_name(name, source)
+    renamed = _renamed(name, source)
     short = source[: len(fetched.hub.repository) + 1 + SHOWN_DIGITS]
     try:
         layout = HubTables(fetched.folder, fetched.tables)
     except UnknownColumnsError as unknown_columns:
         folder, guess = guessed_folder(fetched, name, unknown_columns, store)
-        return Location(name, folder, card, detect(folder), source, (f"{short}: guessed {guess}",))
-    return Location(name, fetched.folder, card, layout, source, (f"{short}: {layout.summary()}",))
+        return Location(name, folder, card, detect(folder), source, (f"{short}: guessed {guess}", *renamed))
+    return Location(name, fetched.folder, card, layout, source, (f"{short}: {layout.summary()}", *renamed))
+
+
+def _renamed(name: str, place: str | Path) -> tuple[str, ...]:
+    """Return a notice about data that have the name of a known dataset and are not that dataset."""
+    known = name.removeprefix(OWN_PREFIX)
+    return (f"{place} is not the source of the known dataset {known}: its name is {name}",) if known != name else ()
 
 
 def _folder_by_hand(card: DatasetCard, store: Store) -> Path:
@@ -212,9 +224,11 @@ def _path(word: str) -> Path:
 def place_name(word: str | Path) -> str:
     """Return the name of a dataset before it is read. The card in a folder may give it another name."""
     if isinstance(word, str) and word.startswith(HUB_PREFIX):
-        return hub_name(word)
+        card = card_of(parse_hub_word(word))
+        return place_name(card.name) if card else hub_name(word)
     if isinstance(word, str) and (known := cards().get(word)):
-        return own_name(word) if known.folder or known.by_hand else word
+        hub = None if known.folder or known.by_hand else known.hub
+        return own_name(word, f"{hub.repository}@{hub.revision}" if hub else "")
     if (folder := place_folder(word)) is None:
         return str(word)
     card = _card_of(folder)

@@ -170,7 +170,7 @@ def analyse(
     synonyms: Annotated[
         str | Path | None,
         Flag(
-            "A table of synonyms: MeSH, or a CSV file with the columns concept and term. The analysis difficulty "
+            "A table of synonyms: a CSV file with the columns concept and term. The analysis difficulty "
             "then shows which concepts relevant documents write in other words.",
             metavar="FILE",
         ),

@@ -184,7 +184,7 @@ def training_data(
     ] = None,
     synonyms: Annotated[
         str | Path | None,
-        Flag("Table of synonyms of diagnoses: columns concept and term, or MeSH descriptors.", metavar="FILE"),
+        Flag("Table of synonyms of diagnoses, with the columns concept and term.", metavar="FILE"),
     ] = None,
     allow_test_set: Annotated[
         str | None,

@@ -16,8 +16,6 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.estimate import Estimate
 from support.synthetic_answers import synthetic, write
 
-pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
-
 SYSTEMS = {"bm25": 0.2, "dense": 0.4, "best": 0.8}
 QUESTIONS = 30
 

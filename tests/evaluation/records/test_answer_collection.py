@@ -12,8 +12,6 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from support.synthetic_answers import synthetic, write
 
-pytestmark = pytest.mark.usefixtures("synthetic_benchmark")
-
 RIGHT = [1, 1, 0, 1]
 
 

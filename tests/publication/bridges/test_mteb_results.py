@@ -117,13 +117,6 @@ def test_weights_from_a_folder_have_no_revision_for_mteb(tmp_path: Path, monkeyp
     assert json.loads((file.parent / "model_meta.json").read_bytes())["revision"] == "no_revision_available"
 
 
-def test_a_local_copy_of_the_benchmark_has_no_revision_for_mteb(record: Record, tmp_path: Path) -> None:
-    [path] = (tmp_path / "results").rglob("bm25-*.json")
-    record.model_copy(update={"dataset": record.dataset.model_copy(update={"source": ""})}).write(path)
-    [file] = export_results([], tmp_path / "out", tmp_path / "results")
-    assert json.loads(file.read_bytes())["dataset_revision"] == "no_revision_available"
-
-
 def test_what_is_no_task_of_mteb_is_told(tmp_path: Path) -> None:
     evaluate("bm25", "demo/MedQA-Diag", tmp_path / "results")
     with pytest.raises(UserError, match="demo/MedQA-Diag is not a task of MTEB, which has Biology, "):

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from r2med import UserError, load, plan, reproduce
-from r2med.data.dataset_cards import Counts, DatasetCard, bundled_cards
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.publication.leaderboard import reproduction
 from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.published import published
-from r2med.publication.leaderboard.reproduction import Reproduction, chosen_scores, outcome
-from support.datasets import r2med_folder
+from r2med.publication.leaderboard.reproduction import Reproduction, outcome
 from support.facts import some_states, states
 from support.fork_server import Command
 from support.records import record
@@ -135,7 +132,7 @@ def test_a_row_that_cannot_be_run_says_why() -> None:
         plan(reproduce, ["Qwen3-4B-ms"], ["R2MED"])
 
 
-def test_a_folder_is_known_by_its_name_in_any_case_and_must_hold_the_dataset(
+def test_a_folder_with_the_name_of_a_dataset_in_any_case_is_not_that_dataset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only(monkeypatch, values={"SciFact": {"nDCG@10": 27.59}}, average=None)
@@ -146,11 +143,6 @@ def test_a_folder_is_known_by_its_name_in_any_case_and_must_hold_the_dataset(
         (tmp_path / "scifact" / name).write_bytes((folder / name).read_bytes())
     [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], out=tmp_path)
     assert (made.verdict, made.errors) == ("not run", ("the data are not the dataset SciFact of the benchmark",))
-    fingerprint = load(tmp_path / "scifact").fingerprint
-    card = bundled_cards()["SciFact"].model_copy(update={"fingerprint": fingerprint})
-    monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "SciFact", card)
-    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], out=tmp_path)
-    assert (made.verdict, made.command) == ("OK", "r2med run bm25 --data SciFact")
 
 
 def test_a_dry_run_tells_all_and_writes_nothing(tmp_path: Path) -> None:
@@ -202,16 +194,6 @@ def test_the_command_line_lists_tells_and_ends_with_the_verdict(
         assert " ".join(line.split()) in " ".join(shown.split()), f"reproduce.md shows {line!r}, which is not printed"
     dry = r2med("reproduce", "nv:published", "--data", "R2MED", "--plan")
     assert (dry.returncode, "31.43" in dry.stdout) == (0, True)
-
-
-def test_a_copy_of_a_benchmark_dataset_is_taken_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = r2med_folder(tmp_path / "Biology")
-    counts = Counts(queries=2, documents=3, positives=2, most_positives=1)
-    card = bundled_cards()["Biology"].model_copy(update={"counts": counts, "fingerprint": load(folder).fingerprint})
-    monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), "Biology", card)
-    assert list(chosen_scores(["bm25"], [str(folder)])[0][1].values()) == [
-        str(folder)
-    ]  # reproduce bm25 --data ./Biology
 
 
 def test_other_data_under_the_name_of_the_benchmark_are_not_compared_with_its_scores(

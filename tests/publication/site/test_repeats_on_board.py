@@ -55,7 +55,6 @@ def test_published_rows_do_not_state_their_runs() -> None:
     assert {row["runs"] for row in value["published"]} == {"runs not stated"}
 
 
-@pytest.mark.usefixtures("synthetic_benchmark")
 def test_answers_of_several_runs_have_their_means_and_intervals_of_questions_and_runs(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     easy = random.uniform(0.2, 0.5, 30)

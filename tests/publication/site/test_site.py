@@ -146,7 +146,7 @@ def test_a_bad_entry_is_reported_by_name_and_the_others_are_shown(
     assert f"{poor}: poor on demo/Biology: it has no nDCG@10, the main measure" in left_out[0]
 
 
-def test_an_entry_under_a_name_of_the_benchmark_is_own_data_without_its_counts(records: Path, tmp_path: Path) -> None:
+def test_an_entry_under_a_name_of_the_benchmark_is_own_data_without_its_source(records: Path, tmp_path: Path) -> None:
     entry = tmp_path / "entries/ward.json"
     submit([next(records.glob("demo/Biology/bm25-*.json"))], entry)
     rewritten(entry, "ward.json", lambda record: record["dataset"].update(name="Biology"))
@@ -164,7 +164,7 @@ def test_a_name_in_an_entry_is_neither_fetched_nor_used_as_a_path(
     submit([next(records.glob("demo/Biology/bm25-*.json"))], entry)
     rewritten(entry, "ward.json", lambda record: record["dataset"].update(name=name))
     loaded: list[str] = []
-    monkeypatch.setattr("r2med.evaluation.records.local_datasets.loaded", loaded.append)
+    monkeypatch.setattr("r2med.evaluation.records.local_datasets.load_dataset", loaded.append)
     assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
     assert loaded == []
 

@@ -77,7 +77,7 @@ class TrainingPlan:
         with.
         """
         _refuse_other_files(folder)
-        known = known_test_set(self.dataset.fingerprint, store)
+        known = known_test_set(self.dataset)
         if known:  # before anything that takes long
             self._check_test_set(known)
         groups = query_groups(add_labels(self.dataset, self.overlays), self.synonyms)
@@ -258,7 +258,7 @@ class _TestSets:
 
     @classmethod
     def of(cls, dataset: Dataset, store: Store, rows: TrainingRows) -> _TestSets:
-        own = known_test_set(dataset.fingerprint, store)
+        own = known_test_set(dataset)
         known = dict(all_test_sets(store))
         at_hand = [load_dataset(name, store) for name, there in known.items() if there and name != own]
         found = overlaps(at_hand, _texts(rows))

@@ -27,6 +27,7 @@ from r2med.construction.publish.published_facts import (
     published_facts,
 )
 from r2med.construction.review_items import read_reviews
+from r2med.data.benchmark_names import own_name
 from r2med.data.loading import load_new
 from r2med.data.publishing.croissant import croissant
 from r2med.foundation.core.errors import UserError
@@ -61,7 +62,7 @@ def write_output(build: BuildFolder, setup: Setup | Runtime) -> Path | None:
         (new / CARD).write_text(_card(made), "utf-8")
         files = {name: sha256(new / name) for name in [*_tables(made), CARD]}
         with running(setup) as runtime:
-            dataset = load_new(new, build.plan.facts.name, build.dataset, runtime.store)
+            dataset = load_new(new, own_name(build.plan.facts.name), build.dataset, runtime.store)
             sheet = datasheet(made, dataset, files, runtime.store)
         (new / "README.md").write_text(hub_card(made) + page_markdown(sheet), "utf-8")
         (new / "datasheet.html").write_text(page_html(sheet), "utf-8")

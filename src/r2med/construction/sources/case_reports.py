@@ -64,7 +64,7 @@ class CaseStep(SourceStep, kind="build"):
     synonyms: str = Field(
         "",
         description="Table of synonyms beside the plan, so that cases with synonymous diagnoses are one group: a CSV "
-        "file with the columns concept and term, or MeSH descriptors.",
+        "file with the columns concept and term.",
     )
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:

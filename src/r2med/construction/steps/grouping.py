@@ -25,8 +25,7 @@ class GroupDiagnoses(Step, kind="build"):
     name: str = "group-diagnoses"
     synonyms: str = Field(
         "",
-        description="Table of synonyms beside the plan: a CSV file with the columns concept and term, or MeSH "
-        "descriptors (d2026.bin or desc2026.xml).",
+        description="Table of synonyms beside the plan: a CSV file with the columns concept and term.",
     )
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:

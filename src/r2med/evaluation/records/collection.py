@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from r2med.data.benchmark_names import fits_card, is_reserved, is_source_of, known_fingerprints, own_name, reserved_card
+from r2med.data.benchmark_names import is_known_set, is_reserved, own_name
 from r2med.evaluation.records.answer_record import SUFFIX as ANSWERS_SUFFIX
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.last_named import last_named, version
@@ -24,7 +24,6 @@ from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.one_or_many import flattened
 from r2med.foundation.core.spec import named_system, variants
-from r2med.foundation.store import default_store
 from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
@@ -181,13 +180,13 @@ AnyRecord = TypeVar("AnyRecord", Record, AnswerRecord)
 
 
 def honestly_named(record: AnyRecord, path: Path) -> AnyRecord:
-    """Return a record whose dataset has a name of the benchmark only if it is the benchmark's data.
+    """Return a record whose dataset has the name of a known dataset only if it is that dataset.
 
-    Other data with that name are called own/NAME. If the fingerprint of the dataset is known, it decides. Otherwise the
-    source, which names the pinned commit, and the counts of queries, documents and relevant pairs decide.
+    Other data with that name are called own/NAME.
     """
     facts, stated = record.dataset, published_name(record.dataset)
-    if not is_reserved(stated) or _is_benchmark(record):
+    labelled_demo = bool(facts.overlays) and stated.startswith("demo/")  # its fingerprint includes the labels
+    if not is_reserved(stated) or labelled_demo or is_known_set(stated, facts.source, facts.fingerprint):
         return record
     name = f"{own_name(stated)}{facts.name.removeprefix(stated)}"
     _report_name(path.parent, facts.name, name)
@@ -197,19 +196,6 @@ def honestly_named(record: AnyRecord, path: Path) -> AnyRecord:
 @cache  # one warning for all records in a folder
 def _report_name(folder: Path, stated: str, name: str) -> None:
     log.warning("%s: the data are not the dataset %s of the benchmark, so they are shown as %s", folder, stated, name)
-
-
-def _is_benchmark(record: Record | AnswerRecord) -> bool:
-    facts, name = record.dataset, published_name(record.dataset)
-    known = known_fingerprints(name, default_store())
-    if known and not facts.overlays:  # with overlays, the fingerprint and the relevant pairs include their labels
-        return facts.fingerprint in known
-    card = reserved_card(name)
-    if not is_source_of(name, facts.source) and not (facts.overlays and card and card.counts):
-        return False
-    is_part = facts.overlays or isinstance(record, AnswerRecord)  # answers have facts of the asked queries only
-    positives = None if is_part else [query.positives for query in record.queries.values()]
-    return fits_card(name, facts.queries, facts.documents, positives)
 
 
 def _read_all(source: Path) -> list[StoredRecord]:

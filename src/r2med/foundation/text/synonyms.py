@@ -71,7 +71,7 @@ class Synonyms:
 
     @classmethod
     def read(cls, path: str | Path) -> Synonyms:
-        """Read a table of synonyms: CSV or TSV with the columns concept and term, or MeSH descriptors (ASCII or XML).
+        """Read a table of synonyms: CSV or TSV with the columns concept and term.
 
         Raises UserError if the file cannot be read.
         """

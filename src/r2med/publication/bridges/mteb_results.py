@@ -104,12 +104,11 @@ def _folder(record: Record) -> Path:
 
 def _result(task: str, repeats: Sequence[Record]) -> dict[str, Any]:
     """Return the content of a file of results: the means over the repeats of a system."""
-    source = repeats[0].dataset.source.partition("@")[2]
     of_each = [_scores(record) for record in repeats]
     scores = {name: _mean([each[name] for each in of_each]) for name in of_each[0]}
     whole = {**scores, "main_score": scores["ndcg_at_10"], "hf_subset": "default", "languages": ["eng-Latn"]}
     return {
-        "dataset_revision": source or UNKNOWN_REVISION,
+        "dataset_revision": repeats[0].dataset.source.partition("@")[2],
         "task_name": task,
         "mteb_version": VERSION,
         "scores": {"test": [{**whole, "mteb_version": VERSION}]},
