@@ -10,8 +10,8 @@ import pytest
 
 from r2med import Dataset, Query, UserError
 from r2med.assessment.training.query_groups import query_groups
+from r2med.data import load
 from r2med.data.fold_file import Folds
-from r2med.data.loading import load
 from r2med.foundation.text.synonyms import Synonyms
 from support.datasets import write_jsonl
 from support.facts import states

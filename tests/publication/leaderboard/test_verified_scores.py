@@ -6,12 +6,12 @@ import json
 import shutil
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from r2med import UserError, load, reproduce
-from r2med.data.dataset_cards import BENCHMARK, Counts, DatasetCard, bundled_cards, groups
+from r2med import UserError, reproduce
+from r2med.data.dataset_cards import BENCHMARK, bundled_cards, groups
 from r2med.evaluation.records.collection import collect
 from r2med.publication.leaderboard import verified_scores
 from r2med.publication.leaderboard.expectations import expectations
@@ -30,18 +30,15 @@ RECORDED = "hyde/gpt4/query_with_hydoc.jsonl"
 
 @pytest.fixture
 def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return eight folders in the benchmark's shape that count as its datasets, with texts of one LLM."""
-    folders = []
+    """Return the benchmark's names. Folders in the shape of its repositories, with texts of an LLM, are read instead."""
+    folders = {}
     for name in NAMES:
         folder = Path(shutil.copytree(DEMO / name, tmp_path / "data" / name))
         (folder / RECORDED).parent.mkdir()
         shutil.copy(folder / "hyde/author/query_with_hydoc.jsonl", folder / RECORDED)
-        data = load(folder)
-        counts = Counts(queries=len(data.queries), documents=len(data.corpus), positives=1)
-        card = bundled_cards()[name].model_copy(update={"counts": counts, "fingerprint": data.fingerprint})
-        monkeypatch.setitem(cast(dict[str, DatasetCard], bundled_cards()), name, card)
-        folders.append(str(folder))
-    return folders
+        folders[bundled_cards()[name].hub] = folder
+    monkeypatch.setattr("r2med.data.hub.snapshot", lambda hub, store: folders[hub])
+    return list(NAMES)
 
 
 def test_every_published_row_of_bm25_needs_neither_gpu_nor_key_and_no_other_does() -> None:
