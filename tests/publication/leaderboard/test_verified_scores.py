@@ -30,7 +30,7 @@ RECORDED = "hyde/gpt4/query_with_hydoc.jsonl"
 
 @pytest.fixture
 def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the benchmark's names. Folders in the shape of its repositories, with texts of an LLM, are read instead."""
+    """Return the benchmark's names. Folders in the shape of its repositories, with texts of an LLM, are read."""
     folders = {}
     for name in NAMES:
         folder = Path(shutil.copytree(DEMO / name, tmp_path / "data" / name))
