@@ -165,7 +165,11 @@ def test_a_name_in_an_entry_is_neither_fetched_nor_used_as_a_path(
     rewritten(entry, "ward.json", lambda record: record["dataset"].update(name=name))
     loaded: list[str] = []
     monkeypatch.setattr("r2med.evaluation.records.local_datasets.load_dataset", loaded.append)
-    assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
+    if name == "~":  # no letter of a name
+        with pytest.raises(UserError, match="the name '~' must have only letters"):
+            make_board((), tmp_path / "site", entries=tmp_path / "entries")
+    else:
+        assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
     assert loaded == []
 
 
