@@ -17,7 +17,6 @@ PACKAGE = Path(r2med.__file__).parent
 BOARD = PACKAGE / "publication/site"
 PARTIAL = {
     ("models/llm/cleaning.py", "_MARKS"): "a plain answer has no mark",
-    ("construction/steps/personal_data.py", "RULE_KINDS"): "the other kinds only warn before texts are sent",
     ("assessment/audit/copies.py", "PARTS"): "equal and near copies are found by another check",
     ("systems/rerank/llm_reranker.py", "ABILITIES"): "a seed is only wished for",
     ("foundation/runtime/stage_table.py", "_MORE"): "most kinds need no further words",

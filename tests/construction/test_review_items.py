@@ -72,7 +72,7 @@ def test_all_kinds_are_those_that_the_build_has_texts_of_and_the_guideline_comes
 
 def test_an_item_needs_the_number_of_reviews_of_the_plan_unless_another_is_given(built, monkeypatch):
     shown = []
-    monkeypatch.setattr(serving, "_serve_desks", lambda path, desks, book, port, what, *rest: shown.append(what))
+    monkeypatch.setattr(serving, "_serve_desks", lambda path, desks, port, what, *rest: shown.append(what))
     serving.serve_items(built.out)
     plan = built.out / "plan.toml"
     plan.write_text(f"reviews_per_item = 2\n{plan.read_text()}")

@@ -139,7 +139,7 @@ def top(setup: Setup) -> list[tuple[r2med.System, list[Plan]]]:
 
 
 def test_the_needs_of_the_best_rows_are_known_without_their_data(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "load", lambda *_: pytest.fail("a dataset was loaded"))
+    monkeypatch.setattr(planning, "load_dataset", lambda *_: pytest.fail("a dataset was loaded"))
     table = plan_table(top(setup), "cpu")
     assert (len(table.rows), table.heads[1:]) == (
         20,
