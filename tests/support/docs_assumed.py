@@ -96,6 +96,7 @@ PAGES: Mapping[str, Assumed] = {
         before=(
             "r2med run bm25 'rm3 → bm25' --data demo/Biology",
             "r2med judge --data demo/Biology --llm gpt4 --llm qwen-72b -o overlays/judged.jsonl",
+            "cp overlays/judged.jsonl mine.jsonl",
             "r2med review serve overlays/judged.jsonl",
             "r2med review export overlays/judged.jsonl -o people.jsonl",
         )

@@ -114,7 +114,7 @@ class Reader:
         program = program_of(text)
         words = shlex.split(text.partition(f"{program} ")[2])
         if program == "export":
-            named = dict(word.split("=", 1) for word in words)
+            named = dict(word.split("=", 1) for word in words if "=" in word)  # a shell would split $(…) no further
             self.exported |= named if line.kind == AS_TYPED else dict.fromkeys(named, KEY)
         elif program == "curl":
             self.curl(text)
