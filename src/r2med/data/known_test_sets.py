@@ -12,7 +12,7 @@ from r2med.foundation.store import Store
 
 
 def known_test_set(dataset: Dataset) -> str:
-    """Return the known test set that a dataset is, by its source or its fingerprint; empty if it is none."""
+    """Return the known test set that a dataset is, by its source or its fingerprint; empty if it is not one."""
     if is_known_set(dataset.name, dataset.source, dataset.fingerprint):
         return dataset.name
     every_card = {**demo_cards(), **cards()}

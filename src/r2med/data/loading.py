@@ -42,7 +42,7 @@ class FolderReading:
 
 
 def load_dataset(name_or_path: str | Path, store: Store | None = None) -> Dataset:
-    """Load a dataset by a word of which it is decided what it means: a known name is the known set, never a folder.
+    """Load a dataset by a word whose meaning is decided: a known name is the known set, never a folder.
 
     What a person typed is loaded by `load` (`data/given_data.py`).
     """

@@ -195,7 +195,7 @@ def missing_repeats(collection: RecordCollection) -> Iterator[str]:
 
 
 def equal_repeats(collection: RecordCollection) -> Iterator[str]:
-    """Yield a remark for each varying system of which two repeats have the same rankings, with its datasets."""
+    """Yield a remark for each varying system whose rankings are equal in two repeats, with its datasets."""
     datasets: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (system, dataset), kept in collection.cells.items():
         by_run: dict[str, list[str]] = {}

@@ -40,7 +40,7 @@ class Runtime:
         self.models = SharedObjects(self.setup.models_kept)
         """Models with weights in memory, each with its lock; the least recently used is given up first."""
         self.warned: set[str] = set()
-        """Servers on other machines of which it was said that texts are sent to them."""
+        """Servers on other machines that the user was warned about before texts were sent."""
         self._objects = SharedObjects()
         self._entered = ExitStack()
         self._store: Store | None = None  # of a view with another policy

@@ -96,7 +96,7 @@ class PythonObject:
     def needs(self) -> Needs:
         """Where it can be created.
 
-        An object that was passed in, or of which it is not known what it depends on, exists only here.
+        An object that was passed in, or whose files are not known, exists only in this process.
         """
         return HERE if self.is_given or not self.is_known else Needs(gpu=True)
 
