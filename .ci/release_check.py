@@ -96,7 +96,6 @@ def left_to_people(root: Path) -> list[str]:
     tables = tomllib.loads(_text(root / "pyproject.toml"))
     heading = re.findall(r"^## .*", _text(root / "CHANGELOG.md"), re.MULTILINE)[0]
     done = {
-        "docs/verified.json": (root / "docs/verified.json").exists(),
         "`repository`": bool(tables["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]),
         "Set the date": "unreleased" not in heading,
     }

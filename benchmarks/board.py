@@ -101,7 +101,7 @@ def main() -> None:
         timed("one baseline, slices by body system", lambda: _sliced(collection))
         timed("as JSON", compared.as_json)
         timed(
-            "compare --out: read, compared, tables and figures",
+            "compare --out: read, compared, tables and a figure",
             lambda: compare(results=results, out=results / "report"),
         )
 

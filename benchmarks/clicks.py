@@ -73,7 +73,6 @@ LEADERBOARD = [
     ("open a system", "main div", "pick('.ours a', i).click()", "history.back()"),
     ("quality against cost", "main div", "pick('[aria-label=View] button', 1 + i).click()"),
     ("to the explorer", ".query-view", "pick('#nav a', 1).click()", "history.back()"),
-    ("to reproducing", "main div", "pick('#nav a', 2).click()", "history.back()"),
 ]
 CHART = [("another axis", "main div", "pick('[aria-label=Against] button', 1 + i).click()")]
 EXPLORER = [
@@ -93,17 +92,12 @@ PAIRED = [
     ("compare or stop (c)", ".query-view", "press('c')"),
     ("another order", ".query-view", "choose('Queries')"),
 ]
-REPRODUCE = [
-    ("a letter of a search", "main div", "type('bm25'.slice(0, i % 4))"),
-    ("open a line", "tbody", "pick('.toggle', i).click()"),
-]
 PAGES: list[tuple[str, str, list[Any]]] = [
     ("leaderboard", BOARD, LEADERBOARD),
     ("chart", f"{BOARD}?view=chart", CHART),
     ("system", "#/system?name=system-000 → bm25", [("next system (])", "main div", "press(i % 2 ? '[' : ']')")]),
     *((f"explorer, {data}", ALONE.format(data), EXPLORER) for data in ("Biology", "IIYi-Clinical")),
     *((f"explorer, two systems, {data}", PAIR.format(data), PAIRED) for data in ("Biology", "IIYi-Clinical")),
-    ("reproduce", "#/reproduce", REPRODUCE),
 ]
 
 

@@ -22,14 +22,11 @@ from unittest.mock import patch
 import numpy as np
 
 from r2med.analysis.rank_correlation import kendall_tau, tau_interval
-from r2med.analysis.ranking_reliability import reliability_of_scores
-from r2med.analysis.reliability import rank_intervals
 from r2med.assessment.answers import search_tables
-from r2med.evaluation.comparison.corrected_means import ReviewedQueries, corrected_mean
 from r2med.evaluation.measure import coefficients
 from r2med.evaluation.measure.intervals import difference_intervals, group_difference_intervals, mean_intervals
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import SystemPairs, bootstrap, stratified
+from r2med.evaluation.measure.significance import SystemPairs
 
 SIZES = (5, 10, 30)
 AGENT_SIZES = (10, 30, 100)
@@ -318,65 +315,11 @@ def ac1_coverage(case: tuple[int, tuple[int, ...], float], units: int) -> Found:
     return covered(truth, ends[:, 0], ends[:, 1])
 
 
-# Scores by a judge's labels, corrected by people's labels for some queries, and the difference of two systems.
-
-CORRECTED_SAMPLES = 400
-CORRECTED = [
-    (draw, noise)
-    for draw in (*MEANS["mean: like nDCG"][::3], smooth(0.4, 4), smooth(0.8, 4))
-    for noise in (0.0, 0.3, 1.0)
-]
-"""Values of queries by people's labels, and how often the judge's labels give another value."""
-
-
-def corrected_coverage(case: tuple[Draw, float], reviewed: int, is_difference: bool) -> Found:
-    draw, noise = case
-    random = np.random.default_rng([reviewed, int(10 * noise), is_difference])
-
-    def system(count: int) -> tuple[Floats, Floats]:
-        people = 100 * draw(random, (count,))
-        return people, np.where(random.random(count) < noise, 100 * draw(random, (count,)), people)
-
-    truth = 0.0 if is_difference else 100 * float(draw(random, (TRUE_SAMPLE,)).mean())
-    ends = []
-    for _ in range(CORRECTED_SAMPLES):
-        people, judge = system(300)
-        if is_difference:  # the second system differs on a third of the queries
-            others, other_judge = system(300)
-            differs = random.random(300) < 1 / 3
-            people, judge = np.where(differs, people - others, 0), np.where(differs, judge - other_judge, 0)
-        sample = random.permutation(300)[:reviewed]
-        found = corrected_mean([ReviewedQueries(judge, sample, people[sample])], None if is_difference else 100.0)
-        ends.append((np.nan, np.nan) if found is None or found.low is None else found.bounds)
-    low, high = np.array(ends, dtype=np.float64).T
-    return covered(truth, low, high)
-
-
-# Ranks of systems, as `r2med analyse reliability` shows them: the bootstrap over queries.
-
-
-def rank_coverage(case: tuple[int, float], queries: int) -> Found:
-    """Return how often a system's true rank is in its interval; true means are `gap` points apart."""
-    systems, gap = case
-    random = np.random.default_rng([queries, systems, int(10 * gap)])
-    truth = np.arange(1, systems + 1)
-    held = []
-    for number in range(FEW_SAMPLES // 4):
-        # Single queries spread by 30 points (standard deviation), and the difference of two systems by 20.
-        hardness = random.normal(0, 26, queries)
-        values = 50 - gap * truth[:, None] + hardness + random.normal(0, 14, (systems, queries))
-        low, high = rank_intervals(stratified(bootstrap({"": values}, 1000, seed=number)))
-        held.append((low <= truth) & (truth <= high))
-    return float(np.mean(held)), 1.0
-
-
-# Rankings of systems: the reliability of their scores, and the τ of their rankings by two measures. The one relevant
-# document of a query has a log-normal rank. Queries are hard for all systems, and systems spread by their own noise.
+# Rankings of systems: the τ of their rankings by two measures. The one relevant document of a query has a log-normal
+# rank. Queries are hard for all systems, and systems spread by their own noise.
 
 RANKED_SIZES = (10, 30, 100)
 RANKING_SAMPLES = 100
-RESAMPLED = 400
-"""Bootstrap samples of the interval that the package does not use."""
 
 
 @dataclass(frozen=True)
@@ -400,32 +343,14 @@ class Ranked:
         return np.random.default_rng([queries, self.systems, int(10 * self.width), self.uneven])
 
 
-def reliability_coverage(case: tuple[Ranked, int], queries: int) -> Found:
-    """Return the coverage for a number of datasets that share the queries."""
-    ranked, datasets = case
-    random = ranked.seeded(queries)
-    many = 100 * gain(ranked.ranks(random, TRUE_SAMPLE // 5))
-    centred = many - many.mean(axis=0)
-    by_queries = float(centred.var(axis=1).sum()) / (ranked.systems - 1) / queries
-    equal = ranked.width == 0 and not ranked.uneven
-    truth = 0.0 if equal else float(many.mean(axis=1).var(ddof=1)) / by_queries
-    ends = []
-    for _ in range(RANKING_SAMPLES):
-        parts = np.split(100 * gain(ranked.ranks(random, queries)), datasets, axis=1)
-        found = reliability_of_scores({str(number): part for number, part in enumerate(parts)})
-        ends.append((np.nan, np.nan) if found is None or found.low is None else (found.low, found.high))
-    low, high = np.array(ends, dtype=np.float64).T
-    return covered(truth, low, high)
-
-
 OTHER_MEASURES: dict[str, Callable[[Floats], Floats]] = {
     "MRR": lambda found: 1 / found,
     "R@100": lambda found: (found <= 100).astype(np.float64),
 }
 
 
-def tau_coverage(case: tuple[Ranked, str], queries: int, resample: bool = False) -> Found:
-    """Return the coverage of τ between nDCG@10 and another measure, or that of a bootstrap over queries."""
+def tau_coverage(case: tuple[Ranked, str], queries: int) -> Found:
+    """Return the coverage of τ between nDCG@10 and another measure."""
     ranked, other = case
     random = ranked.seeded(queries)
 
@@ -435,14 +360,9 @@ def tau_coverage(case: tuple[Ranked, str], queries: int, resample: bool = False)
     true = [rows.mean(axis=1)[:, None] for rows in both(ranked.ranks(random, TRUE_SAMPLE // 5))]
     truth = float(kendall_tau(*true)[0]) if ranked.uneven else 1.0
     ends = []
-    for number in range(RANKING_SAMPLES):
+    for _ in range(RANKING_SAMPLES):
         first, second = both(ranked.ranks(random, queries))
-        if resample:
-            drawn = kendall_tau(*(bootstrap({"": rows}, RESAMPLED, seed=number)[""] for rows in (first, second)))
-            drawn = drawn[~np.isnan(drawn)]
-            ends.append(tuple(np.quantile(drawn, [0.025, 0.975])) if len(drawn) else (np.nan, np.nan))
-        else:
-            ends.append(tau_interval({"": first}, {"": second}) or (np.nan, np.nan))
+        ends.append(tau_interval({"": first}, {"": second}) or (np.nan, np.nan))
     low, high = np.array(ends, dtype=np.float64).T
     return covered(truth, low, high)
 
@@ -474,20 +394,10 @@ def lines() -> Iterator[tuple[str, int, Callable[[], list[Found]], bool]]:
         cases = [case for case in GROUP_CASES if case[2] * queries >= 5]
         yield "the same by Welch's t-test", queries, over(group_coverage, cases, queries, True), False
     yield from agreement_lines(over)
-    yield from review_lines(over)
-    for systems, queries in product((5, 10), (50, 100)):
-        gaps = [(systems, gap) for gap in (0.5, 1.0, 2.0, 4.0)]
-        yield f"rank among {systems} systems", queries, over(rank_coverage, gaps, queries), True
     ranked = [Ranked(*each) for each in product((2, 3, 5, 10, 30), (0.0, 0.5, 2.0), (False, True))]
-    for queries in RANKED_SIZES:
-        sets = [(each, datasets) for each in ranked for datasets in (1, 2)]
-        yield "reliability of scores", queries, over(reliability_coverage, sets, queries), True
     ordered = list(product([each for each in ranked if each.width], OTHER_MEASURES))
     for queries in RANKED_SIZES:
         yield "τ of two measures", queries, over(tau_coverage, ordered, queries), True
-    few = [case for case in ordered if case[0].systems in (5, 10)]
-    for queries in RANKED_SIZES:
-        yield "τ by a bootstrap over queries", queries, over(tau_coverage, few, queries, True), False
 
 
 Over = Callable[..., Callable[[], list[Found]]]
@@ -504,17 +414,6 @@ def agreement_lines(over: Over) -> Iterator[Line]:
             yield name, units, over(coverage, cases, units, WEIGHTED_SAMPLES), True
     for units in NEW_SIZES:
         yield "Gwet's AC1", units, over(ac1_coverage, AC1_RATERS, units), True
-
-
-def review_lines(over: Over) -> Iterator[Line]:
-    for is_difference, reviewed in product((False, True), (20, 50, 100)):
-        name = "difference" if is_difference else "score"
-        yield (
-            f"{name} corrected by people",
-            reviewed,
-            over(corrected_coverage, CORRECTED, reviewed, is_difference),
-            True,
-        )
 
 
 def main() -> None:

@@ -20,16 +20,15 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from r2med.evaluation.measure.intervals import mean_intervals
-from r2med.evaluation.measure.order_turns import order_turns
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS, RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import ALPHA, SystemPairs, Values, means, paired_t, sign_flips
+from r2med.evaluation.measure.significance import ALPHA, Sample, SystemPairs, Values, paired_t, sign_flips
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Curves
 from r2med.foundation.pages.svg import curves
@@ -43,8 +42,6 @@ SHIFTS = {"no shift": 0.0, "small shift": 0.1, "large shift": 0.5}
 SAMPLES = 4000
 COMMON = 0.7
 """Share of the variance of the queries that two systems have in common: hard queries are hard for both."""
-WIDEST_GAP = 30.0
-"""Largest true difference of two systems, in points, where one more run is predicted."""
 FLIPS, FLIPPED = 999, 300
 """Sign flips, and samples that are tested by them."""
 
@@ -164,7 +161,8 @@ def false_flips(first: Cell, second: Cell) -> Found:
     for sample in range(FLIPPED):
         rows = np.array([sample, FLIPPED + sample])
         one = {name: each[rows] for name, each in values.items()}
-        tested = (sign_flips(one, SystemPairs.all(2), FLIPS, sample, each) for each in (spread.of(rows), None))
+        samples = (Sample.whole(one, each) for each in (spread.of(rows), None))
+        tested = (sign_flips([each], SystemPairs.all(2), FLIPS, sample)[0] for each in samples)
         found.append([each.p[0] <= ALPHA for each in tested])
     both, alone = np.mean(found, axis=0).tolist()
     return both, alone
@@ -181,30 +179,6 @@ def percentile_bootstrap(cell: Cell) -> Found:
         low, high = np.quantile(np.einsum("br,rq,bq->b", runs, table, queries), [ALPHA / 2, 1 - ALPHA / 2])
         held.append(low <= (50.0 if cell.form == "normal" else 30.0) <= high)
     return float(np.mean(held)), np.nan
-
-
-# How often the order of two systems turns, beside the predicted probability.
-
-
-def turned(cell: Cell, is_new: bool) -> tuple[Floats, Floats]:
-    """Return the predicted probabilities, and 1 where one more run turned the order. All gaps are equally likely."""
-    random = cell.random
-    shared = np.sqrt(COMMON) * random.normal(size=(2, SAMPLES, cell.queries))
-    own = np.sqrt(1 - COMMON) * random.normal(size=(2, 2, SAMPLES, cell.queries))
-    once = replace(cell, repeats=1)
-    gap = random.uniform(-WIDEST_GAP, WIDEST_GAP, SAMPLES)
-    made, again = [], []
-    for system in range(2):
-        effects = [shared[n] + own[n, system] for n in range(2)]
-        better = gap * (system == 0)
-        made.append(tables(cell, random, effects[0], shifts(cell, random)) + better[:, None, None])
-        more = tables(once, random, effects[int(is_new)], shifts(once, random))
-        again.append(more.mean(axis=(1, 2)) + better)
-    values, spread = spread_of((cell, [made[0]]), (cell, [made[1]]))
-    pairs = SystemPairs(np.arange(SAMPLES), SAMPLES + np.arange(SAMPLES))
-    predicted = order_turns(values, pairs, spread)
-    turns = pairs.differences(means(values)) * (again[0] - again[1]) < 0
-    return predicted.new_queries if is_new else predicted.same_queries, turns.astype(np.float64)
 
 
 # The grid, and what is shown.
@@ -252,16 +226,6 @@ def lines() -> Iterator[Line]:
     yield "percentile bootstrap (not used), normal, large shift", lambda: [percentile_bootstrap(each) for each in large]
 
 
-def turn_lines() -> Iterator[tuple[str, list[str]]]:
-    """Yield predicted and found probabilities in percent, for pairs of low, middle and high predictions."""
-    for form, (name, shift), is_new in product(("normal", "bounded"), SHIFTS.items(), (False, True)):
-        cells = [each for each in grid(form, shift) if each.repeats >= FEWEST_RUNS and each.is_varying]
-        predicted, found = np.hstack([turned(each, is_new) for each in cells])
-        levels = [(predicted >= low) & (predicted < high) for low, high in pairwise((0, 0.05, 0.2, 0.51))]
-        shown = [f"{100 * predicted[level].mean():5.1f} {100 * found[level].mean():5.1f}" for level in levels]
-        yield f"{form}, {name}, {'new' if is_new else 'the same'} queries", shown
-
-
 STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #333; } .grid { stroke: #ddd; } .ground { fill: #fff; }
 .k1 { color: #0072b2; } .k2 { color: #b87f00; } .k3 { color: #d55e00; }
@@ -297,9 +261,6 @@ def main() -> None:
         found = 100 * np.array(compute())
         worst = np.max if name.startswith(("test", "sign")) else np.min
         print(f"{name:66} " + " ".join(f"{n(found[:, i]):8.1f}" for i in (0, 1) for n in (np.mean, worst)), flush=True)
-    print(f"\n{'probability that the order turns: predicted and found':66} below 5 %    5 to 20 %    20 to 50 %")
-    for name, shown in turn_lines() if not words or "turns" in words else ():
-        print(f"{name:66} {'  '.join(shown)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ NOT_VALUES = {
     *("key", "prompt", "format", "fingerprint", "sha256", "checksum", "files", "described", "source"),
 }
 """Names in JSON of what is no result: times, versions, digests."""
-CONTAINERS = {"means": "system", "classes": "system", "datasets": "dataset", "per_query": "query"}
+CONTAINERS = {"means": "system", "marks": "system", "datasets": "dataset", "per_query": "query"}
 """Names in JSON of objects whose own names are a part of the key."""
 ROW_NAMES = (
     *("system", "a", "b", "reader", "condition", "dataset", "query", "q_id", "document", "p_id", "nugget"),
@@ -52,7 +52,7 @@ ROW_NAMES = (
 """Fields and columns that name a row."""
 DATASET_NAMES = ("id", "q_id", "p_id", "step", "key", "by")
 """Fields that name a row of a dataset. All others are values."""
-TEXT_VALUES = {"verdict", "best", "recommended", "said", "by rule", "by LLM", "leader", "largest move"}
+TEXT_VALUES = {"verdict", "best", "recommended", "said", "by rule", "by LLM", "leader", "largest move", "letters"}
 """Fields and columns of text that are results, where other texts are labels or sentences."""
 SENTENCES = {"finding", "sentence", "data", "why", "reason of the LLM", "SHA-256"}
 """Columns whose wording is no result."""

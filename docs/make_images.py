@@ -2,8 +2,7 @@
 
 Without arguments it takes those of labels (audit, labels, label-review, review), from data that it makes in a temporary
 folder. With arguments it takes those of the board and of a datasheet. BOARD is the folder of a board with the results
-of `r2med run` and of the tutorial's `r2med advise mine`, made where minilm is installed. DATASHEET is the
-datasheet.html of the example `exam`. Every picture is taken in both themes.
+of `r2med run`. DATASHEET is the datasheet.html of the example `exam`. Every picture is taken in both themes.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ def board_views(board: Path, datasheet: Path) -> Iterator[tuple[str, View]]:
     index = (board / "index.html").resolve().as_uri()
     yield "leaderboard", View(f"{index}#/leaderboard?set=R2MED", "tr[data-position]", (1400, 900))
     yield "explorer", View(f"{index}#/explorer?{PAIR}", "text=Two rankings", (1100, 980))
-    yield "advice", View(f"{index}#/advice", ".ladder", (1100, 1180))
     yield "datasheet", View(datasheet.resolve().as_uri(), "h2", (1100, 760))
 
 
@@ -109,9 +107,7 @@ def _made_up_labels(results: Path) -> Overlay:
                 labels.append(pair)
                 if reviewed:
                     other = grade if chance.random() < 0.9 else 1 - grade
-                    labels.append(
-                        pair.model_copy(update={"judge": "", "reviewer": "Ann", "grade": other, "drawn": "random"})
-                    )
+                    labels.append(pair.model_copy(update={"judge": "", "reviewer": "Ann", "grade": other}))
     return Overlay("judged", tuple(labels))
 
 

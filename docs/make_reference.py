@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from generators import api_page, cards_page, commands_page, environment_page, formats_page, marked_parts, stages_page
+from generators import (
+    api_page,
+    cards_page,
+    commands_page,
+    environment_page,
+    expected_page,
+    formats_page,
+    marked_parts,
+    stages_page,
+)
 
 DOCS = Path(__file__).parent
 
@@ -22,13 +31,13 @@ def pages() -> dict[Path, str]:
         "cards.md": cards_page.page(),
         "formats.md": formats_page.page(),
         "environment.md": environment_page.page(),
+        "expected.md": expected_page.page(),
     }
     schemas = {f"schemas/{name}.json": text for name, text in formats_page.schemas().items()}
     return {DOCS / name: text for name, text in {**written, **schemas}.items()} | marked_parts.pages()
 
 
 if __name__ == "__main__":
-    marked_parts.FILE.unlink(missing_ok=True)  # it is written again if there are scores
     for path, text in pages().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

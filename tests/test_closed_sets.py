@@ -115,13 +115,10 @@ def test_the_board_knows_every_condition_and_status_of_answers():
     assert set(ABOUT_STATUS) == set(get_args(AnswerStatus))
 
 
-def test_the_board_has_a_title_for_every_group_of_the_ladder_and_every_kind_of_slices():
-    from r2med.evaluation.advice.advice import Group
+def test_the_board_has_a_title_for_every_kind_of_slices():
     from r2med.evaluation.measure.slices import KINDS
-    from r2med.publication.site.advice_page import GROUPS
     from r2med.publication.site.system_pages import SLICE_TITLES
 
-    assert tuple(GROUPS) == get_args(Group)
     assert tuple(SLICE_TITLES) == KINDS
 
 

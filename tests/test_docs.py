@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import r2med
 from r2med.cli.app import command as whole_command
+from r2med.data.dataset_cards import read_card
 from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.runtime.setup import Setup
 
@@ -151,17 +153,14 @@ def test_the_workflow_of_the_gate_runs_both_systems_and_compares_them() -> None:
 
 
 def test_the_docs_import_only_what_is_public() -> None:
-    allowed = re.compile(
-        r"^import r2med\.publication\.bridges\.ir_datasets$", re.MULTILINE
-    )  # importing it registers the datasets
     for page in PAGES:
-        code = allowed.sub("", "\n".join(blocks(page, "python")))
+        code = "\n".join(blocks(page, "python"))
         assert not re.findall(r"^(?:from|import) r2med\.(?!values |extend |agreement ).*", code, re.MULTILINE), (
             page.name
         )
         for module, line in re.findall(r"^from (r2med[.a-z]*) import (.*)", code, re.MULTILINE):
             assert {name.strip() for name in line.split(",")} <= set(import_module(module).__all__), page.name
-        known = {*r2med.__all__, "publication", "values", "extend", "agreement"}
+        known = {*r2med.__all__, "values", "extend", "agreement"}
         assert set(re.findall(r"\br2med\.([a-zA-Z_]+)\b(?!\.)", code)) <= known, page.name
 
 
@@ -250,7 +249,7 @@ def test_every_name_that_the_design_page_places_in_a_file_is_there() -> None:
 def test_the_readme_says_how_to_get_it_how_to_cite_it_and_where_texts_are_kept() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "\nmake run\n" in text
-    assert "arXiv:2505.14558" in text and "r2med cite" in text
+    assert "arXiv:2505.14558" in text and "CITATION.cff" in text
     assert all(word in text for word in ("R2MED_HOME", "--without-texts", "r2med cache clear --dataset"))
     assert max(line.count("](docs/") for line in text.splitlines()) <= 6, "a table, not a paragraph of links"
     assert all((ROOT / target).exists() for target, _ in _LINK.findall(text))
@@ -268,3 +267,17 @@ def test_no_page_needs_a_list_of_links_that_nothing_writes() -> None:
     for page in (ROOT / "docs").glob("*.md"):
         lists = re.findall(r"wget [^`\n]*-i (\S+)", page.read_text(encoding="utf-8"))
         assert [name for name in lists if f'"{Path(name).name}"' not in sources] == [], page
+
+
+def test_the_citation_file_names_the_paper_and_this_version() -> None:
+    content = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert content["version"] == r2med.__version__
+    [paper] = content["references"]
+    assert paper["authors"][0] == {"family-names": "Zhang", "given-names": "Xiangxu"}
+    assert paper["url"].endswith("2505.14558")
+
+
+def test_the_card_in_the_page_of_languages_is_read(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "languages.md").read_text(encoding="utf-8")
+    (tmp_path / "card.toml").write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
+    assert read_card(tmp_path / "card.toml", "mine").languages == ("de",)

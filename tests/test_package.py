@@ -53,7 +53,18 @@ def test_a_library_whose_private_parts_are_used_has_an_upper_bound() -> None:
 
 TYPED = {
     *("numpy", "pydantic", "pydantic_core", "rich", "typer"),
-    *("fastapi", "httpx2", "langchain_core", "mcp", "mcp_types", "safetensors", "starlette", "tokenizers", "uvicorn"),
+    *(
+        "fastapi",
+        "httpx2",
+        "langchain_core",
+        "mcp",
+        "mcp_types",
+        "platformdirs",
+        "safetensors",
+        "starlette",
+        "tokenizers",
+        "uvicorn",
+    ),
 }
 """Libraries whose types are checked. `make check` installs all of them, so they are the same for everybody."""
 

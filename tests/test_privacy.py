@@ -32,7 +32,6 @@ import r2med
 from r2med import Setup, UserError
 from r2med.cli.app import command
 from r2med.data.dataset_cards import cards
-from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.offline import offline
 from support import chat_server
@@ -239,17 +238,6 @@ def refused(row: Row, why: str) -> Row:
     return expecting
 
 
-def without_figures(row: Row) -> Row:
-    """Return a row that draws nothing: figures take seconds, and show only scores."""
-
-    def bare(bench: Bench, out: Path) -> None:
-        with pytest.MonkeyPatch.context() as patch, suppress(MissingExtraError):
-            patch.setitem(sys.modules, "matplotlib", None)
-            row(bench, out)
-
-    return bare
-
-
 def after_run(row: Row) -> Row:
     """Return a row that needs what a run keeps in the store, and records in the folder `results` of its own."""
 
@@ -285,25 +273,22 @@ def served(work: Callable[[Callable[[str], None]], None], *paths: tuple[str, Any
 
 
 NOTHING_KEPT = {
-    "prints what this package holds": ["list", "cite", "cache list"],
-    "removes what is kept, or checks it; the test itself uses it": ["cache clear", "cache verify"],
-    "writes files of this package": ["build example", "prompts new", "data example"],
-    "looks at this machine": ["doctor"],
-    "encodes two sentences of its own": ["check-model"],
-    "fetches public datasets or prompts": ["data fetch", "prompts fetch"],
+    "prints what this package holds": ["list", "cache list"],
+    "removes what is kept; the test itself uses it": ["cache clear"],
+    "writes files of this package": ["build example", "data example"],
+    "looks at this machine, and encodes two sentences of its own": ["doctor"],
+    "fetches public datasets": ["data fetch"],
 }
 """Why -> commands without a row."""
 
 COMMANDS: dict[str, Row] = {
     "run": typed(
         *("run", "rm3 → bm25", f"lamer({LLM}) → bm25", f"search-r1({LLM}) → bm25", f"bm25 → listwise({LLM})@5"),
-        *("--data", "{data}", "--out", "{out}/results", "--trace", "{out}/trace", "--trace-content", "{asked}"),
+        *("--data", "{data}", "--out", "{out}/results", "{asked}"),
     ),
     "generate": typed("generate", f"hyde({LLM})", "--data", "{data}", "--out", "{out}/texts", "{asked}"),
     "lock": typed("lock", "bm25", "--data", "{data}", "--out", "{out}/plan.lock"),
-    "compare": without_figures(
-        typed("compare", "--data", "{data}", "--out", "{out}/report", "--overlay", "overlays/judged.jsonl")
-    ),
+    "compare": typed("compare", "--data", "{data}", "--out", "{out}/report", "--overlay", "overlays/judged.jsonl"),
     "score": typed("score", "--qrels", "{root}/ward/qrels.jsonl", "--run", "{run}"),
     "answer": typed(
         *("answer", "bm25", "--reader", LLM, "--judge", LLM, "--data", "{data}", "--nuggets", "nuggets.jsonl"),
@@ -329,7 +314,7 @@ COMMANDS: dict[str, Row] = {
     "data training": typed(
         *("data", "training", "{data}", "--overlay", "overlays/judged.jsonl", "--folds", "2", "--out", "{out}/train")
     ),
-    "advise": typed("advise", "{data}", "--llm", LLM, "--out", "{out}/advice", "{asked}"),
+    "advise": typed("advise", "{data}", "--llm", LLM, "{asked}"),
     "audit": typed("audit", "{data}", "--against", "notes.csv", "--out", "{out}/audit.html"),
     "judge": typed(
         *("judge", "--llm", LLM, "--data", "{data}", "--depth", "3", "--untested"),
@@ -353,7 +338,7 @@ COMMANDS: dict[str, Row] = {
             *("pack", "bm25", "--data", "{data}", "--results", "{out}/results", "--out", "{out}/ward.zip", "{asked}"),
         )
     ),
-    "unpack": typed("unpack", "ward.zip", "--out", "{out}/results", "--data", "{out}/data"),
+    "unpack": typed("unpack", "ward.zip", "--out", "{out}/results"),
     "build run": lambda bench, out: _built(bench, out),
     "build show": typed("build", "show", "built", "-n", "5"),
 }
@@ -393,11 +378,10 @@ NOTHING_KEPT_BY_FUNCTIONS = {
     "a value, a protocol or an error; the functions that use it have rows": VALUES,
     "computes from its arguments": ["score", "with_overlays"],
     "calls another function, and stops it before it does anything": ["plan"],
-    "looks at this machine": ["doctor"],
-    "writes or shows what this package holds": ["cite", "example_build", "example_data", "list_", "new_prompts"],
-    "removes what is kept, or checks it; the test itself uses it": ["clear_cache", "list_cache", "verify_cache"],
-    "encodes two sentences of its own": ["check_model"],
-    "fetches public datasets or prompts": ["fetch_data", "fetch_prompts"],
+    "looks at this machine, and encodes two sentences of its own": ["doctor"],
+    "writes or shows what this package holds": ["example_build", "example_data", "list_"],
+    "removes or lists what is kept; the test itself uses it": ["clear_cache", "list_cache"],
+    "fetches public datasets": ["fetch_data"],
 }
 """Why -> public names without a row. Those of r2med.values, r2med.extend and r2med.agreement keep nothing."""
 
@@ -469,7 +453,7 @@ FUNCTIONS: dict[str, Row] = {
     "show_build": lambda bench, out: r2med.show_build("built", "exam-2"),
     "show_review": lambda bench, out: r2med.show_review("built"),
     "submit": lambda bench, out: r2med.submit(["bm25"], out / "entry.json"),
-    "unpack": lambda bench, out: r2med.unpack("ward.zip", out / "results", data=out / "data"),
+    "unpack": lambda bench, out: r2med.unpack("ward.zip", out / "results"),
     "verify": lambda bench, out: r2med.verify([Path("entry.json")], Path("results"), [bench.data]),
 }
 

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.analysis.analysis import rehearse
-from r2med.analysis.judged_texts import judge_texts
-from r2med.analysis.llm_questions import Questions
+from r2med.analysis.analysis import analysis_plans
 from r2med.assessment.answers.nugget_making import plan_nuggets
 from r2med.assessment.answers.reader import AnswerReader
 from r2med.assessment.panels.raters import LLMRater
@@ -90,18 +88,11 @@ def _read(runtime: Runtime) -> Sequence[ChatRequest]:
     ]
 
 
-def _judged(runtime: Runtime) -> Sequence[ChatRequest]:
-    questions = Questions(runtime, rehearsal=True)
-    judge_texts([("hostile", DATASET.queries[0], HOSTILE)], questions)
-    return questions.previews["answer-grade"].requests
-
-
 USERS: dict[str, Callable[[Runtime], Sequence[ChatRequest]]] = {
     **{step.template: _step(step, item) for step, item in STEPS},
     "reader": _read,
     "make-nuggets": lambda runtime: plan_nuggets(DATASET, "script", runtime).preview().requests,
-    "answer-grade": _judged,
-    "continue": lambda runtime: rehearse("contamination", setup=runtime, data=[DATASET])["continue"].requests,
+    "continue": lambda runtime: analysis_plans("contamination", setup=runtime, data=[DATASET])["continue"].requests,
 }
 
 

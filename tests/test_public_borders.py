@@ -81,8 +81,6 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: str(list(r2med.check_data([m.folder]).values())),
         lambda m: str(list(r2med.check_data(str(m.folder)).values())),
     ),
-    "check_model": (lambda m: r2med.check_model("nonesuch"),),
-    "cite": (lambda m: r2med.cite(),),
     "clear_cache": (
         lambda m: r2med.clear_cache(dataset="nonesuch", results=[m.results]),
         lambda m: r2med.clear_cache(dataset=Path("nonesuch"), results=str(m.results)),
@@ -93,10 +91,7 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.compare(*map(r2med.System.parse, SYSTEMS), results=m.results, data=r2med.load(DATA)),
         lambda m: r2med.compare(str(m.results), data=(DATA,)),
     ),
-    "doctor": (
-        lambda m: list(r2med.doctor(["http://127.0.0.1:9/v1"]).endpoints),
-        lambda m: list(r2med.doctor("http://127.0.0.1:9/v1").endpoints),
-    ),
+    "doctor": (lambda m: list(r2med.doctor(setup=r2med.Setup(base_url="http://127.0.0.1:9/v1")).endpoints),),
     "evaluate": (
         lambda m: r2med.evaluate("bm25", m.folder, m.new / "evaluated").mean,
         lambda m: r2med.evaluate(r2med.System.parse("bm25"), str(m.folder), str(m.new / "evaluated")).mean,
@@ -134,10 +129,6 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.export_records("bm25", out=str(m.new), results=str(m.results)),
         lambda m: r2med.export_records(m.record, out=str(m.new)),
         lambda m: r2med.export_records(str(m.record), out=str(m.new)),
-    ),
-    "fetch_prompts": (
-        lambda m: r2med.fetch_prompts("nonesuch", m.new),
-        lambda m: r2med.fetch_prompts("nonesuch", str(m.new)),
     ),
     "export_review": (
         lambda m: r2med.export_review(m.new / "none.csv", m.new / "out.csv", kind=Path("none.toml")),
@@ -182,18 +173,14 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.lock("bm25", DATA, m.new / "c.lock", expand="rm3").settings,
     ),
     "names": (lambda m: r2med.names(m.folder), lambda m: r2med.names(str(m.folder))),
-    "new_prompts": (
-        lambda m: r2med.new_prompts("nonesuch", m.new),
-        lambda m: r2med.new_prompts("nonesuch", str(m.new)),
-    ),
     "nuggets": (
         lambda m: r2med.nuggets(r2med.load(DATA), "nonesuch", m.new / "n.jsonl"),
         lambda m: r2med.nuggets(DATA, "nonesuch", str(m.new / "n.jsonl")),
     ),
     "pack": (
-        lambda m: len(r2med.pack([m.record], m.new / "a.r2med", ["runs"], data=[DATA]).parts),
-        lambda m: len(r2med.pack(str(m.record), str(m.new / "a.r2med"), "runs", data=r2med.load(DATA)).parts),
-        lambda m: len(r2med.pack("bm25", m.new / "a.r2med", "runs", results=str(m.results), data=DATA).parts),
+        lambda m: len(r2med.pack([m.record], m.new / "a.r2med", data=[DATA]).files),
+        lambda m: len(r2med.pack(str(m.record), str(m.new / "a.r2med"), data=r2med.load(DATA)).files),
+        lambda m: len(r2med.pack("bm25", m.new / "a.r2med", results=str(m.results), data=DATA).files),
     ),
     "plan": (lambda m: r2med.plan(r2med.score, {"1": {"d": 1}}, {"1": {"d": 1.0}}),),
     "reproduce": (
@@ -250,7 +237,6 @@ CALLS: dict[str, tuple[Call, ...]] = {
         lambda m: r2med.with_overlays(DATA, m.overlay).name,
         lambda m: r2med.with_overlays(DATA, str(m.overlay)).name,
     ),
-    "verify_cache": (lambda m: r2med.verify_cache().value["damaged"],),
 }
 
 VALUES_ONLY = {

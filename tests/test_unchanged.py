@@ -46,7 +46,7 @@ ANSWER = {
 COMPARE = {
     "means": {"bm25": {"mean": {"value": 50.0, "low": None}}},
     "pairs": [{"a": "bm25", "b": "rm3", "p": 0.04, "datasets": {"small": {"p": 0.05}}}],
-    "classes": {"bm25": 1, "rm3": 2},
+    "marks": {"bm25": {"letters": "a", "better": 1}, "rm3": {"letters": "b", "better": 0}},
 }
 AUDIT = {"findings": [{"id": "copies", "verdict": "sound", "numbers": {"copies": 3}}]}
 QRELS = [{"q_id": "q1", "p_id": "d1", "score": 1}, {"q_id": "q1", "p_id": "d2", "score": 2}]
@@ -114,10 +114,10 @@ CHANGES = {
         '"p": 0.05',
         '"p": 0.06',
     ),
-    Key("compare", "rm3", condition="slices", measure="classes"): (
+    Key("compare", "rm3", condition="slices", measure="marks letters"): (
         "printed/compare, slices.json",
-        '"rm3": 2',
-        '"rm3": 1',
+        '"letters": "b"',
+        '"letters": "a"',
     ),
     Key("audit", condition="demo", query="copies", measure="findings verdict"): (
         "printed/audit, demo.json",

@@ -13,7 +13,6 @@ from r2med.models.encoders.embedding_apis import EMBEDDING_APIS, EmbeddingApi
 from r2med.models.encoders.model_cards import MODELS, ModelCard
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 from r2med.systems.expand.method_cards import METHODS, MethodCard
-from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS
 from r2med.systems.rerank.llm_prompts import open_prompts
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 
@@ -100,42 +99,7 @@ def _llm_rerankers() -> str:
     )
     catalogue = table(("name", "form", "LLM", "needs", "licence"), rows)
     fields = "".join(field_tables(LLMRerankerCard, "### Fields of a card in `llm-rerankers/`", nested=False))
-    return f"\n## LLM rerankers\n\n{catalogue}{fields}{LLM_RERANKERS_FOOT}{_authors_prompts()}"
-
-
-def _authors_prompts() -> str:
-    """Return where the authors of rerankers keep their prompts, and what of them is not converted."""
-    rows = []
-    for name, card in AUTHORS_PROMPTS.items():
-        users = ", ".join(
-            code(each.name) for each in LLM_RERANKERS.values() if each.template == name and not each.variant
-        )
-        files = ", ".join(code(f"{card.folder}/{file}" if card.folder else file) for file in card.files)
-        place = f"{card.repository} at {card.commit[:7]}: {files}"
-        place += f"; package {card.package}" if card.package else ""
-        share = f"{card.shared_words:.0%}" if card.shared_words is not None else "not measured"
-        rows.append((users, place, share, " ".join(card.unconverted) or "nothing"))
-    for name, published in _without_file():
-        rows.append((name, f"no file: {published}", "not measured", "all: write it into a folder, `prompts=DIR`"))
-    heads = ("reranker", "where its authors keep the prompt", "equal words", "what is not converted")
-    return f"\n## Prompts of authors\n\n{AUTHORS_HEAD}{table(heads, rows)}"
-
-
-def _without_file() -> Iterator[tuple[str, str]]:
-    """Yield the trained rerankers whose authors have no file with their prompt, and where it is printed."""
-    users: dict[str, list[str]] = {}
-    for card in LLM_RERANKERS.values():
-        if card.is_trained and card.published and card.template not in AUTHORS_PROMPTS and not card.variant:
-            users.setdefault(card.published, []).append(code(card.name))
-    yield from ((", ".join(names), published) for published, names in users.items())
-
-
-AUTHORS_HEAD = """r2med contains none of these texts. `r2med prompts fetch NAME` puts one into the store, and
-[`prompts=authors`](prompts.md#the-authors-own-prompts) uses it. "Equal words" is the share of the authors' words that
-our prompt has too. It was measured where the files could be read: in the package rank-llm 0.25.7, or in the repository.
-`r2med show --kind prompts NAME` measures it for the prompt that you fetched.
-
-"""
+    return f"\n## LLM rerankers\n\n{catalogue}{fields}{LLM_RERANKERS_FOOT}"
 
 
 def _server(card: LLMRerankerCard) -> str:

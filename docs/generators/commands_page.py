@@ -22,7 +22,7 @@ These commands take `--format text`, `markdown`, `latex`, `csv`, `json` or `html
 
 - `csv` has all digits of numbers. An estimate takes three columns: its value, its low and its high bound. A text that a
   spreadsheet would run as a formula gets an apostrophe in front. Tables are separated by an empty line.
-- `latex` needs the package `booktabs`. Names are escaped.
+- `latex` has the tables without the sentences around them, and needs the package `booktabs`. Names are escaped.
 - `html` is one file without scripts, in the board's look: `r2med show demo --format html > sizes.html`.
 - `compare` prints its table of pairs in `markdown`, `latex` and `csv`, and its sentences in `text` and `html`.
 """

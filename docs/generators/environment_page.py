@@ -60,7 +60,6 @@ EXIT_1 = {
     "audit": "A check says that the dataset is broken.",
     "verify": "An entry does not match its runs.",
     "doctor": "The cache cannot be written to, or an endpoint does not answer.",
-    "cache verify": "A file of the cache is damaged.",
 }
 """Command -> what exit code 1 means there. tests/test_docs.py compares it with the source."""
 

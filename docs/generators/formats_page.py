@@ -12,8 +12,6 @@ from generators.markdown import NOTICE, code, field_tables, table
 from r2med.assessment.audit.audit_findings import Audit
 from r2med.assessment.review.reviews import Review
 from r2med.construction.build_plan import PlanFile
-from r2med.evaluation.advice.advice import FORMAT as ADVICE_FORMAT
-from r2med.evaluation.advice.advice import Advice
 from r2med.evaluation.records.answer_record import FORMAT as ANSWER_FORMAT
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.lock_file import Lock
@@ -22,7 +20,7 @@ from r2med.evaluation.records.record import DatasetFacts, OverlayFacts, QueryFac
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import FORMAT as ENTRY_FORMAT
 from r2med.publication.leaderboard.submission import Entry
-from r2med.publication.packs.pack_manifest import PackManifest
+from r2med.publication.packs.pack_file import PackManifest
 from r2med.systems.system.presets import Preset
 from r2med.systems.system.suites import Suite
 
@@ -53,7 +51,7 @@ FORMATS = {
     "record": Format(
         "Record",
         "`results/DATASET/SYSTEM-KEY.json`: all that one system did on one dataset. `r2med.Record.read(path)` reads "
-        "it and checks the checksum. Records of version 0.2 have the same format: they are read, compared and shown.",
+        "it and checks the checksum.",
         Record,
         {"format": {"const": RECORD_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
     ),
@@ -91,8 +89,8 @@ FORMATS = {
     "pack": Format(
         "Pack",
         "`manifest.json` in a `.r2pack` file, which is a plain zip ([passing on results](share.md)). Paths of parts: "
-        "`results/…` as in a folder of results, `artefacts/KIND/KEY/FILE` as in the store, `rows/PART/FOLDER/NAME/…` "
-        "with a line for each row (its key in hex, its value in Base64), and `data/NAME/…` for documents.",
+        "`results/…` as in a folder of results, `artefacts/KIND/KEY/FILE` as in the store, and `rows/FOLDER/NAME/…` "
+        "with a line for each row (its key in hex, its value in Base64).",
         PackManifest,
     ),
     "lock": Format(
@@ -101,12 +99,6 @@ FORMATS = {
         "([deciding beforehand](paper.md#decide-beforehand)).",
         Lock,
         {"digest": {"description": "A digest of the other fields. Records carry it.", "type": "string"}},
-    ),
-    "advice": Format(
-        "Advice",
-        "`results/NAME.advice.json`: what `r2med advise` found. `r2med board` shows it.",
-        Advice,
-        {"format": {"const": ADVICE_FORMAT, "type": "integer"}},
     ),
     "audit": Format(
         "Audit",
@@ -242,8 +234,7 @@ RUNS = """
 ## Run
 
 `results/DATASET/SYSTEM-KEY.trec.gz`: the ranking of a record in TREC's six columns, packed with gzip: query, `Q0`,
-document, rank, score, tag. White space in ids is percent-encoded. `SYSTEM-KEY.ir_metadata.yml` beside it says how it
-was made, in the form of [ir_metadata](https://www.ir-metadata.org). Any TREC run can be read: `r2med score`,
+document, rank, score, tag. White space in ids is percent-encoded. Any TREC run can be read: `r2med score`,
 `run:FILE` in a system, `r2med.Run.read(path)`.
 """
 

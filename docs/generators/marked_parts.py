@@ -1,8 +1,7 @@
-"""Parts of pages that follow from one place: the address of the repository, and the scores that we computed ourselves.
+"""Parts of pages that follow from the address of the repository.
 
 A part is between the comments `<!-- NAME -->` and `<!-- /NAME -->` of a page that is otherwise written by hand. The
-address is `repository` in pyproject.toml, and empty until there is one. The scores are in docs/verified.json, which
-`r2med reproduce --verified` writes, and which is copied into the package for the board.
+address is `repository` in pyproject.toml, and empty until there is one.
 """
 
 from __future__ import annotations
@@ -12,29 +11,23 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from generators.markdown import code, table
 from r2med import __version__
-from r2med.publication.leaderboard.verified_scores import FILE, NOT_YET, VerifiedScores, main_figure
 
 ROOT = Path(__file__).parents[2]
-VERIFIED = ROOT / "docs/verified.json"
-COMMAND_BLOCK = "```sh\nr2med reproduce --cpu --data R2MED --verified docs/verified.json\n```"
 
 
 def pages() -> dict[Path, str]:
-    """Return each page with parts, and its text as it must be; with the copy of the scores, if there are scores."""
-    address, verified = repository(), VerifiedScores.read(VERIFIED)
+    """Return each page with parts, and its text as it must be."""
+    address = repository()
     parts = {
-        "README.md": {"start": readme_start(address), "verified": statement(verified)},
+        "README.md": {"start": readme_start(address)},
         "docs/index.md": {"start": index_start(address)},
         "docs/install.md": {"version": certain_version(address)},
-        "docs/reproduce.md": {"verified": verified_rows(verified)},
-        "docs/evidence.md": {"verified": statement(verified)},
     }
     texts = {ROOT / name: filled((ROOT / name).read_text("utf-8"), each) for name, each in parts.items()}
     workflow = ROOT / "docs/leaderboard-check.yml"
     texts[workflow] = leaderboard_workflow(workflow.read_text("utf-8"), address)
-    return texts | ({FILE: VERIFIED.read_text("utf-8")} if verified else {})
+    return texts
 
 
 def repository() -> str:
@@ -89,24 +82,6 @@ def certain_version(address: str) -> str:
 def leaderboard_workflow(text: str, address: str) -> str:
     """Return the workflow of a leaderboard with the address, or with a word that its user replaces."""
     return re.sub(r"( R2MED: )\S+", rf"\g<1>{address or 'https://REPLACE-WITH-THE-ADDRESS-OF-R2MED'}", text)
-
-
-def statement(verified: VerifiedScores | None) -> str:
-    """Return what we ran, for a sentence."""
-    return verified.statement if verified else NOT_YET
-
-
-def verified_rows(verified: VerifiedScores | None) -> str:
-    """Return what we ran, with a table of the rows."""
-    if verified is None or not verified.whole:
-        return _block(f"Published scores are **{NOT_YET}**. This command does it:\n\n{COMMAND_BLOCK}")
-    rows = []
-    for row in verified.whole:
-        figure = main_figure(row)
-        rows.append((code(row.expectation.system), f"{figure.expected:.2f}", f"{figure.observed:.2f}", row.verdict))
-    heads = ("system", "published", "ours", "verdict")
-    made = "[verified.json](verified.json) has the score of each dataset. This command wrote it:"
-    return _block(f"{verified.statement}. {made}\n\n{COMMAND_BLOCK}\n\n{table(heads, rows).rstrip()}")
 
 
 def _block(text: str) -> str:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from r2med.foundation.core.cost import Cost as Cost
     from r2med.public.call_plan import plan as plan
     from r2med.public.compare_functions import score as score
-    from r2med.public.prompt_functions import fetch_prompts as fetch_prompts
     from r2med.public.run_functions import generate as generate
     from r2med.public.run_functions import lock as lock
     from r2med.public.run_functions import run as run
@@ -99,21 +98,17 @@ if TYPE_CHECKING:
 
 # Names and their meaning
 if TYPE_CHECKING:
-    from r2med.public.catalogue_functions import check_model as check_model
     from r2med.public.catalogue_functions import list_ as list_
     from r2med.public.catalogue_functions import show as show
-    from r2med.public.prompt_functions import new_prompts as new_prompts
 
 # Settings and the machine
 if TYPE_CHECKING:
     from r2med.foundation.core.errors import UserError as UserError
     from r2med.foundation.runtime.runtime import Runtime as Runtime
     from r2med.foundation.runtime.setup import Setup as Setup
-    from r2med.public.machine_functions import cite as cite
     from r2med.public.machine_functions import clear_cache as clear_cache
     from r2med.public.machine_functions import doctor as doctor
     from r2med.public.machine_functions import list_cache as list_cache
-    from r2med.public.machine_functions import verify_cache as verify_cache
 
 if TYPE_CHECKING:
     from r2med import agreement as agreement

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from r2med.publication.leaderboard.reproduction import Reproduction as Reproduction
     from r2med.publication.leaderboard.submission import Entry as Entry
     from r2med.publication.leaderboard.verification import Verification as Verification
-    from r2med.publication.packs.pack_manifest import PackManifest as PackManifest
+    from r2med.publication.packs.pack_file import PackManifest as PackManifest
     from r2med.publication.packs.unpacking import Unpacked as Unpacked
 
 # Names and the machine

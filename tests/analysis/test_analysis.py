@@ -16,7 +16,7 @@ def test_overlap_of_the_demo_is_a_page_and_tables(tmp_path: Path) -> None:
     done = run_analyses("overlap", data=["demo/MedQA-Diag", "demo/Biology"], out=tmp_path / "out")
     page, *tables = done.files
     assert page.name == "index.html"
-    side_by_side = {f"overlap-by-{measure}.csv" for measure in ("jaccard", "coverage", "idf-weighted", "relative-bm25")}
+    side_by_side = {f"overlap-by-{measure}.csv" for measure in ("coverage", "idf-weighted")}
     assert {table.name for table in tables} == {
         "overlap-terms.csv",
         "overlap-bm25.csv",
@@ -25,7 +25,7 @@ def test_overlap_of_the_demo_is_a_page_and_tables(tmp_path: Path) -> None:
     }
     rows = list(csv.DictReader((tmp_path / "out/overlap-terms.csv").open()))
     assert len(rows) == 9  # of two datasets and of both together
-    assert all(float(row["Jaccard low"]) <= float(row["Jaccard"]) <= float(row["Jaccard high"]) for row in rows[:6])
+    assert all(float(row["coverage low"]) <= float(row["coverage"]) <= float(row["coverage high"]) for row in rows[:6])
 
 
 def test_the_same_material_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -10,9 +10,15 @@ import pytest
 from scipy import stats
 
 import r2med
-from r2med.analysis.analysis import Analysis, rehearse, run_analyses
-from r2med.analysis.causes import group_difference
-from r2med.analysis.query_causes import NO_LLM, NO_REVIEWS, NO_TABLE, concept_use, relevant_texts
+from r2med.analysis.analysis import Analysis, run_analyses
+from r2med.analysis.difficulty import (
+    NO_ANSWERS,
+    NO_REVIEWS,
+    NO_TABLE,
+    concept_shares,
+    group_difference,
+    relevant_texts,
+)
 from r2med.data import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.html import page_html
@@ -20,10 +26,7 @@ from r2med.foundation.pages.page import Table
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.foundation.text.synonyms import Synonyms
-from r2med.models.llm.llm_cards import resolve_llm
 from support.answer_records import answer_record, answered
-from support.graded_controls import graded_controls
-from support.scripted_llm import scripted
 from support.synthetic_answers import write
 
 DIAG = "demo/MedQA-Diag"
@@ -55,12 +58,10 @@ def points(results: Path, system: str) -> dict[str, float]:
 def test_concepts_count_by_the_words_that_relevant_documents_use() -> None:
     table = Synonyms(TERMS)
     query = "A man with breathlessness, tiredness and high blood pressure."
-    use = concept_use(table, query, ["Dyspnea at rest.", "He reports Tiredness."])
-    assert (use.same, use.other, use.absent) == (1, 1, 1)
-    assert (use.gap, use.missing) == (1 / 3, 1 / 3)
-    assert concept_use(table, query, ["dyspnea", "breathlessness"]).same == 1  # one document has the query's word
-    assert np.isnan(concept_use(table, "?", ["Dyspnea"]).gap)
-    assert concept_use(table, query, []).missing == 1
+    assert concept_shares(table, query, ["Dyspnea at rest.", "He reports Tiredness."]) == (1 / 3, 1 / 3)
+    assert concept_shares(table, query, ["dyspnea", "breathlessness"]) == (0, 2 / 3)  # one has the query's word
+    assert np.isnan(concept_shares(table, "?", ["Dyspnea"])).all()
+    assert concept_shares(table, query, []) == (0, 1)
 
 
 def test_the_difference_of_two_groups_of_shares_is_newcombes() -> None:
@@ -82,63 +83,35 @@ def test_slices_and_gains_equal_plain_means_of_the_records(results: Path, store:
     done = run_analyses("difficulty", setup=Setup(store=store), results=results, synonyms=table, out=tmp_path / "o")
     dataset = load(DIAG)
     plain, longer = points(results, "bm25"), points(results, "hyde(author) → bm25")
-    counts = {query.id: len(relevant_texts(dataset, query)) for query in dataset.queries}
-    for label, number, share, score, *_ in named(done, "difficulty-relevant-documents").rows:
-        mine = [query for query, count in counts.items() if count == int(label[0])]
-        assert number == len(mine)
-        assert share.value == len(mine) / len(counts)
-        assert (score.value if score else None) == (pytest.approx(np.mean([plain[q] for q in mine])) if mine else None)
+    rows = {row[0]: row[1:] for row in named(done, "difficulty").rows}
+    label, number, score = rows["document length"][:3]
+    words = {q.id: np.mean([len(text.split()) for text in relevant_texts(dataset, q)]) for q in dataset.queries}
+    mine = [query for query, count in words.items() if count <= int(label.split()[2])]
+    assert (number, score.value) == (len(mine), pytest.approx(np.mean([plain[q] for q in mine])))
     gains = np.array([longer[query] - plain[query] for query in plain])
-    (row,) = named(done, "difficulty-reasoning").rows
-    bounds = stats.ttest_1samp(gains, 0).confidence_interval()
-    assert (row[4].value, row[4].low, row[4].high) == pytest.approx((gains.mean(), *bounds))
-    assert [each.value for each in row[5:]] == [np.mean(gains > 0), np.mean(gains == 0), np.mean(gains < 0)]
+    lost, bounds = rows["reasoning"][-1], stats.ttest_1samp(-gains, 0).confidence_interval()
+    assert (lost.value, lost.low, lost.high) == pytest.approx((-gains.mean(), *bounds))
     synonyms = Synonyms.read(table)
-    rows = {row[1]: row for row in named(done, "difficulty-queries").rows}
-    for query in dataset.queries:
-        use = concept_use(synonyms, query.text, relevant_texts(dataset, query))
-        assert rows[query.id][2] == use.total
-        assert rows[query.id][3] == pytest.approx(use.gap, nan_ok=True)
-    assert {NO_LLM, NO_REVIEWS} <= set(done.sections[0].notes)
+    shares = {q.id: concept_shares(synonyms, q.text, relevant_texts(dataset, q)) for q in dataset.queries}
+    others = [query for query, (other, _) in shares.items() if other > 0]
+    if "terminology" in rows:
+        assert rows["terminology"][1] == len(others)
+    assert {NO_ANSWERS, NO_REVIEWS} <= set(done.sections[0].notes)
     assert "Reasoning: the text of hyde(author) → bm25 moves the score" in page_html(done.page)
 
 
-def test_closed_book_answers_are_a_slice(results: Path, store: Store, tmp_path: Path) -> None:
-    queries = load(DIAG).queries
-    setup = scripted(
-        tmp_path,
-        store,
-        *graded_controls(queries),
-        (["Reference answer", f"Answer:\n<<<\n{queries[0].answer}"], {"why": "it", "grade": "right"}),
-        (["Reference answer"], {"why": "x", "grade": "wrong"}),
-        ([queries[0].text[:60]], {"answer": queries[0].answer}),
-        ([], {"answer": "gout"}),
-    )
-    given: dict[str, Any] = {"results": results, "data": [DIAG], "queries": 2, "setup": setup}
-    assert len(rehearse("difficulty", **given)["closed-book"].unanswered) == 2
-    done = run_analyses("difficulty", out=tmp_path / "o", **given)
-    assert not rehearse("difficulty", **given)["closed-book"].unanswered
-    rows = {row[0]: row for row in named(done, "difficulty-knowledge").rows}
-    assert [rows[f"closed-book answer {which}"][1] for which in ("wrong", "right")] == [1, 1]
-    assert rows["not known"][1] == len(queries) - 2
-    assert "answers 50%" in page_html(done.page)
-
-
-def test_recorded_closed_book_answers_are_not_asked_again(results: Path, store: Store, tmp_path: Path) -> None:
+def test_recorded_closed_book_answers_are_slices(results: Path, store: Store, tmp_path: Path) -> None:
     dataset = load(DIAG)
     asked = [query.id for query in dataset.queries]
-    setup = scripted(tmp_path, store, ([], "I would rather not say."))
     answers = answered(dataset, {"closed book": asked[:3]})
     folder = tmp_path / "results"
     shutil.copytree(results, folder)
-    write(answer_record(answers, dataset, reader=resolve_llm(setup.setup.llm, setup.setup).spec), folder, answers)
-    given: dict[str, Any] = {"results": folder, "data": [DIAG], "setup": setup}
-    assert "closed-book" not in rehearse("difficulty", **given)
-    rows = {
-        row[0]: row
-        for row in named(run_analyses("difficulty", out=tmp_path / "o", **given), "difficulty-knowledge").rows
-    }
-    assert rows["closed-book answer right"][1] == 3
+    record = answer_record(answers, dataset)
+    write(record, folder, answers)
+    done = run_analyses("difficulty", setup=Setup(store=store), results=folder, data=[DIAG], out=tmp_path / "o")
+    right = np.mean([values["accuracy"] for values in record.per_query["closed book"].values()])
+    assert 0 < right < 1 and f"{record.reader} answers {right:.0%}" in page_html(done.page)
+    assert not any(note.startswith("Knowledge") for note in done.sections[0].notes)
 
 
 def folder(root: Path, queries: list[dict[str, str]], texts: dict[str, str], qrels: dict[str, str]) -> str:
@@ -162,11 +135,9 @@ def test_reviewers_judgement_is_a_slice_and_records_are_not_needed(store: Store,
     done = run_analyses(
         "difficulty", setup=Setup(store=store), data=[data], results=tmp_path / "none", out=tmp_path / "o"
     )
-    rows = named(done, "difficulty-inference").rows
-    assert [(row[0], row[1]) for row in rows] == [
-        ("needs inference", 2), ("needs no inference", 1), ("reviewers are unsure", 1), ("not known", 1)
-    ]  # fmt: skip
-    assert rows[0][2].value == 0.5
+    rows = {row[0]: row[1:] for row in named(done, "difficulty").rows}
+    assert rows["inference"] == ["needs inference", 2, None, "needs no inference", 1, None, None]
+    assert "Reviewers: 50%" in page_html(done.page)
     assert NO_TABLE in done.sections[0].notes
     assert any(note.startswith("Scores are left out") for note in done.sections[0].notes)
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from support.datasets import random_folder
-from support.facts import some_states, states
+from support.facts import some_states
 
 
 def test_a_person_reads_a_table_a_verdict_and_the_command_that_serves_it(r2med, tmp_path: Path) -> None:
@@ -17,7 +17,16 @@ def test_a_person_reads_a_table_a_verdict_and_the_command_that_serves_it(r2med, 
     some_states(done.stdout.splitlines(), "Not tried", "LLMs", "--llm NAME")
     some_states(done.stdout.splitlines(), "r2med serve mine", "--system")
     some_states(done.stdout.splitlines(), "left out", "nonesuch")
-    assert (tmp_path / "results" / "mine.advice.json").is_file()
+
+
+def test_german_notes_are_advised_without_a_hint_at_the_language_that_is_tried(r2med, tmp_path: Path) -> None:
+    folder = random_folder(tmp_path / "mine", documents=60, queries=12)
+    (folder / "card.toml").write_text('languages = ["de"]\n', "utf-8")
+    done = r2med("advise", "mine", "--model", "path:nonesuch")
+    assert done.returncode == 0, done.stderr
+    assert "analyses it as" not in done.stderr
+    some_states(done.stdout.splitlines(), "Tried: 10 settings of bm25, 10 settings of bm25(language=de), ")
+    assert "settings of words" not in done.stdout
 
 
 def test_json_holds_every_rung(r2med, tmp_path: Path) -> None:
@@ -25,17 +34,6 @@ def test_json_holds_every_rung(r2med, tmp_path: Path) -> None:
     body = json.loads(r2med("advise", "mine", "--model", "path:nonesuch", "--format", "json").stdout)
     assert {rung["group"] for rung in body["rungs"]} >= {"words", "feedback"}
     assert body["best"] in [rung["system"] for rung in body["rungs"]]
-
-
-def test_the_advice_of_another_dataset_is_not_replaced_where_capital_letters_do_not_count(
-    r2med, tmp_path: Path
-) -> None:
-    random_folder(tmp_path / "mine", documents=10, queries=3)
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "Mine.advice.json").write_text("{}")
-    done = r2med("advise", "mine", "--model", "path:nonesuch")
-    assert done.returncode == 2
-    states(done.stderr, "capital letters", "Mine")
 
 
 def test_a_folder_that_is_not_there_is_one_line(r2med) -> None:

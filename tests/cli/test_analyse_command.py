@@ -10,11 +10,9 @@ def test_records_are_analysed_and_the_page_is_named(r2med: Command, tmp_path: Pa
     r2med("run", "bm25", "rm3 → bm25", "--data", "demo/Biology")
     done = r2med("analyse", "reliability", "complementarity", "-o", "out")
     assert done.returncode == 0, done.stderr
-    assert "Kendall" in done.stdout
+    assert "cannot be detected reliably" in done.stdout
     some_states(done.stdout.splitlines(), "out/index.html")
     assert (tmp_path / "out/complementarity-pairs.csv").is_file()
-    plan = r2med("analyse", "difficulty", "--llm", "gpt4", "--queries", 1, "--plan")
-    assert "closed-book: 1 call" in plan.stdout
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(r2med: Command, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def holding_texts(folder: Path) -> list[Path]:
 def test_a_board_says_that_it_holds_texts_of_an_own_dataset(r2med: Command, own_results: Path, tmp_path: Path) -> None:
     done = r2med("board", own_results, "--data", tmp_path / "ward", "-o", tmp_path / "board")
     assert holding_texts(tmp_path / "board")
-    some_states(done.stderr.splitlines(), "texts", "ward", "--without-texts")
+    some_states(done.stderr.splitlines(), "ward", "or make it without texts (--without-texts)")
     assert "texts of documents" in (tmp_path / "board" / "data" / "site.js").read_text()
 
 

@@ -125,15 +125,15 @@ def test_a_name_computes_nothing_again_and_is_the_same_in_python(r2med: Run, tmp
 
 def test_a_name_of_several_systems_of_another_one_or_of_rare_signs_is_refused(tmp_path: Path) -> None:
     run = {"data": "demo/Biology", "out": tmp_path / "results"}
-    with error_states("name='x'", "one system", "2", "bm25(b=0.5)"):
+    with error_states("--name x", "one system", "2", "bm25(b=0.5)"):
         package.run("bm25(b={0.5,0.6})", name="x", **run)
-    with error_states("name='bm25'", "another system"):
+    with error_states("--name bm25", "another system"):
         package.run("bm25(b=0.5)", name="bm25", **run)
     for name, fact in (("a;b", "';'"), (" a", "begins"), ("a (TEAM)", "brackets"), ("a" * 81, "80"), ("a · b", "'·'")):
-        with error_states("name=", fact):
+        with error_states("--name", fact):
             package.run("bm25", name=name, **run)
     package.lock("bm25", "demo/Biology", tmp_path / "plan.lock")
-    with error_states("plan.lock", "name='x'"):
+    with error_states("plan.lock", "--name x"):
         package.run(lock=tmp_path / "plan.lock", name="x", out=tmp_path / "results")
     assert not list(tmp_path.rglob("*-*.json")), "nothing was run"
     assert package.run("bm25", name="bm25", **run).records[0].name == "", "its own name is none"

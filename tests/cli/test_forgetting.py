@@ -9,7 +9,7 @@ import pytest
 
 from r2med import import_data, run
 from r2med.foundation.store import default_store
-from r2med.foundation.store.owners import process_name
+from r2med.foundation.store.locks import held
 from r2med.models.llm.chat import RawAnswer
 from r2med.models.llm.journal import open_journal
 from support.chat_models import save_answer
@@ -71,7 +71,7 @@ def test_no_text_of_a_cleared_dataset_is_left_in_the_store(
     succeed(r2med, "run", "hyde(org/m) → bm25", "lamer(org/m) → bm25", "--data", "ward", *asked)
     assert r2med("run", "bm25 → groupwise(org/m)@5", "--data", "ward", *asked).returncode == 1  # no order, see below
     succeed(r2med, "search", "ward", f"who has {PLANTED[2]}", "--system", "hyde(org/m) → bm25", *asked)
-    succeed(r2med, "advise", "ward", "--model", "minilm", "--out", "advice")
+    succeed(r2med, "advise", "ward", "--model", "minilm")
     # The server repeats its prompts, so that answers quote the notes: as orders of passages they are failures.
     succeed(r2med, "board", "--data", "ward", "-o", "board", "--max-failures", "1")
     with serving("ward", "--system", "hyde(org/m) → bm25", *asked, R2MED_HOME=home, cwd=tmp_path) as server:
@@ -92,8 +92,21 @@ def test_a_dataset_with_the_corpus_of_another_is_cleared_under_either_name(
     for folder in ("first", "second"):
         succeed(r2med, "data", "import", *tables, "-o", folder, "--yes")
         succeed(r2med, "run", "bm25", "--data", folder)
-    succeed(r2med, "cache", "clear", "--dataset", "./second", "--yes")
+    cleared = succeed(r2med, "cache", "clear", "--dataset", "./second", "--yes").splitlines()
     assert files_with(home) == set()
+    folder = tables[0].parent
+    states(cleared[-1], "still on this machine", f"{folder}/first/", f"{folder}/second/")
+
+
+def test_the_last_line_names_the_folder_the_results_and_the_board_that_stay(
+    r2med: Command, tables: tuple[Path, Path], tmp_path: Path
+) -> None:
+    succeed(r2med, "data", "import", *tables, "-o", "ward", "--yes")
+    succeed(r2med, "run", "bm25", "--data", "ward")
+    succeed(r2med, "board", "--data", "ward")
+    cleared = succeed(r2med, "cache", "clear", "--dataset", "ward", "--yes").splitlines()
+    still = f"still on this machine: {tmp_path}/ward/, results/, board/, and results"
+    assert cleared[-1].startswith(f"not in the cache, so {still}")
 
 
 def test_of_two_folders_with_one_name_only_the_one_that_was_named_is_cleared(
@@ -148,16 +161,16 @@ def test_a_note_that_an_update_removes_is_gone_from_the_store(tables: tuple[Path
 
 
 def test_work_that_a_killed_container_left_is_removed_with_the_dataset(r2med: Command, home: Path) -> None:
-    machine, process, rest = process_name().split("~")
-    left = [home / "scratch" / f"{machine[:-8]}00000000~{process}~{rest}", home / "corpus" / f"k.{machine}0~1~{rest}"]
+    left = [home / "scratch" / f"work.{1:032x}", home / "corpus" / f"k.{2:032x}"]
     for folder in left:
         folder.mkdir(parents=True)
         (folder / "documents.arrow").write_text(PLANTED[0])
-    mine = home / "scratch" / process_name()
+    mine = home / "scratch" / f"work.{3:032x}"
     mine.mkdir()
-    said = succeed(r2med, "cache", "clear", "--all", "--yes")
+    with held(lambda: mine):
+        said = succeed(r2med, "cache", "clear", "--all", "--yes")
     some_states(said.splitlines(), "3 unfinished")
-    assert "2 unfinished" not in said and "still at work" in said
+    assert "2 unfinished" not in said and "1 piece of work is still going on" in said
     assert not any(folder.exists() for folder in left) and mine.exists()
 
 

@@ -19,8 +19,6 @@ from support.fork_server import Command
 WITHOUT_TABLE = {
     "board": "writes a site",
     "build example": "writes files",
-    "cache verify": "prints one sentence",
-    "cite": "prints BibTeX",
     "data example": "writes files",
     "data export": "writes files; its --format is their layout",
     "data fetch": "prints a line for each dataset",
@@ -29,9 +27,6 @@ WITHOUT_TABLE = {
     "generate": "writes files",
     "lock": "writes a file",
     "nuggets": "writes a file",
-    "check-model": "prints how texts are encoded",
-    "prompts fetch": "writes files",
-    "prompts new": "writes files",
     "records export": "writes files; its --format is their layout",
     "records import": "prints one score",
     "review export": "writes files",

@@ -32,7 +32,7 @@ def measured(
     share: Annotated[float, Flag("A share.", low=0, high=1)] = 0.5,
     texts: Annotated[bool, Flag("Leave out texts.")] = True,
     fast: Annotated[bool, Flag("Be fast.", is_rare=True)] = False,
-    setup: Annotated[Setup | Runtime | None, SetupFlags("device", "trace")] = None,
+    setup: Annotated[Setup | Runtime | None, SetupFlags("device")] = None,
     ready: Callable[[str], None] | None = None,
 ) -> str:
     """Measure systems.

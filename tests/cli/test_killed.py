@@ -29,13 +29,6 @@ def over_finished_work(workspace: Workspace, finished: Workspace) -> None:
     shutil.copytree(finished.root, workspace.root)
 
 
-def over_damaged_work(workspace: Workspace, finished: Workspace) -> None:
-    shutil.copytree(finished.root, workspace.root)
-    for path in [*workspace.home.rglob("*.npy"), *workspace.home.rglob("*.arrow"), *workspace.out.rglob("*.gz")]:
-        content = path.read_bytes()
-        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-
-
 @dataclass(frozen=True)
 class Sweep:
     """A run that gets a signal before one of its writes, and a second one after it; for every `stride`-th write.
@@ -59,10 +52,8 @@ SWEEPS = (
     Sweep(from_nothing, signal.SIGKILL, 5),
     Sweep(over_finished_work, signal.SIGKILL, 7, FRESH, FRESH),
     Sweep(over_finished_work, signal.SIGKILL, 11, FRESH),
-    Sweep(over_damaged_work, signal.SIGKILL, 7),
     Sweep(from_nothing, signal.SIGINT, 11),
     Sweep(over_finished_work, signal.SIGINT, 11, FRESH),
-    Sweep(over_damaged_work, signal.SIGINT, 11),
 )
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from r2med.cli import ORIGINAL_FLAGS, _log_to_stderr
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 from support import processes
 from support.facts import states
 from support.fork_server import Command
@@ -152,18 +151,15 @@ def test_closed_standard_streams_are_no_fault() -> None:
     assert (shown.returncode, shown.stderr) == (0, "done")
 
 
-def test_log_lines_name_flags(capsys, monkeypatch):
+def test_log_lines_are_printed_as_notes(capsys, monkeypatch):
     logger = logging.getLogger("r2med")
     monkeypatch.setattr(logger, "handlers", [])
     monkeypatch.setattr(logger, "level", logger.level)
     _log_to_stderr()
-    error = UserError("no GPU: use ", Setting("Setup", device="cpu"))
-    logger.warning("100 %% of %d: %s; %s refuses", 3, error, Setting("Setup", offline=True))
-    logger.warning(Notice("100 % ", Setting("run", fresh=True)))
+    logger.warning("100 %% of %d: %s", 3, UserError("no GPU: use device (--device cpu)"))
     logger.warning("100 %")
     assert capsys.readouterr().err.splitlines() == [
-        "note: 100 % of 3: no GPU: use --device cpu; --offline refuses",
-        "note: 100 % --fresh",
+        "note: 100 % of 3: no GPU: use device (--device cpu)",
         "note: 100 %",
     ]
 

@@ -49,6 +49,7 @@ def test_a_line_tells_how_far_work_is_and_how_long_it_will_take() -> None:
     assert told == "4,000 of 57,000 documents, 400/s, 2:12 left"
     assert words(Progress("documents", 0, 40_000, 0, 10.0)) == "0 of 40,000 documents, 0/min"
     assert words(Progress("answers", 1, 101, 0, 60.0)).endswith("1:40:00 left")
+    assert words(Progress("answers", 1, 9971, 0, 60.0)).endswith(", 7 days left")
 
 
 class Watch:
@@ -89,6 +90,16 @@ def test_steps_that_were_read_back_say_nothing_about_those_to_come() -> None:
         watch.time = time
         clock.next()
     assert clock.seconds_left(None) == pytest.approx(9 * 60)
+
+
+def test_steps_that_reuse_the_vectors_of_slow_ones_soon_set_the_time_left() -> None:
+    watch = Watch()
+    clock = Clock(total=16, now=watch)
+    clock.next()
+    for seconds in (*[600.0] * 8, 5.0, 5.0):  # a model on eight datasets, and then its fusion
+        watch.time += seconds
+        clock.next()
+    assert clock.seconds_left(None) == pytest.approx(6 * 5)
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

@@ -1,4 +1,4 @@
-"""`r2med prompts` lists and shows templates, and begins a set."""
+"""Prompt templates are listed and shown, and a set of them is begun."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ def test_templates_are_listed_shown_and_copied(r2med: Command) -> None:
     shown = r2med("show", "--kind", "prompts", "hyde.exam").stdout
     assert shown.startswith("hyde.exam (")
     assert "hyde.case" not in shown
-    made = r2med("prompts", "new", "hyde", "-o", "my set")
+    made = r2med("show", "--kind", "prompts", "hyde", "-o", "my set")
     assert made.stdout.splitlines()[-1].endswith("hyde(LLM, prompts=my%20set)")
     assert "exam" in r2med("show", "--kind", "prompts", "./my set").stdout
     planned = r2med("run", "hyde(gpt4, prompts=my%20set) → bm25", "--data", "demo/MedQA-Diag", "--plan")
@@ -35,7 +35,7 @@ def test_templates_are_listed_shown_and_copied(r2med: Command) -> None:
 def test_the_prompt_of_a_trained_model_is_copied_by_the_model_s_name(
     r2med: Command, name: str, file: str, use: str
 ) -> None:
-    made = r2med("prompts", "new", name, "-o", "mine").stdout.splitlines()
+    made = r2med("show", "--kind", "prompts", name, "-o", "mine").stdout.splitlines()
     assert made[0].endswith(file) and made[-1].endswith(use)
     system = f"{use.replace('LLM', 'gpt4')} → bm25" if "tong" in name else f"bm25 → {use.replace('LLM', 'gpt4')}@20"
     planned = r2med("run", system, "--data", "demo/MedQA-Diag", "--plan", "--base-url", "http://127.0.0.1:9/v1")
@@ -46,7 +46,8 @@ def test_the_prompt_of_a_trained_model_is_copied_by_the_model_s_name(
     ("words", "facts"),
     [
         (["show", "--kind", "prompts", "hide"], ["hide", "hyde?"]),
-        (["prompts", "new", "hide", "-o", "x"], ["hide", "hyde?"]),
+        (["show", "--kind", "prompts", "hide", "-o", "x"], ["hide", "hyde?"]),
+        (["show", "hyde", "-o", "x"], ["--kind prompts"]),
         (
             ["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--prompts", "nowhere"],
             ["prompts=nowhere", "no such set"],

@@ -104,7 +104,7 @@ def test_an_api_model_without_its_key_is_one_line_from_the_command_line(r2med, m
 def test_openvino_does_not_pretend_to_a_precision_it_was_asked_for(r2med):
     done = r2med("run", "minilm", "--backend", "openvino", "--dtype", "float32", "--data", "demo/Biology")
     assert done.returncode == 2
-    assert "remove --dtype float32" in done.stderr.splitlines()[-1]
+    assert "remove dtype (--dtype float32)" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("typed", "right"), [("./weights", "path:./weights"), ("mine:MyModel", "py:mine:MyModel")])

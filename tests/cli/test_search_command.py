@@ -7,7 +7,6 @@ import pytest
 
 from support.facts import states
 from support.fork_server import Command
-from support.traces import kind_of, read_spans
 
 
 def test_the_best_passages_are_shown_and_nothing_in_them_steers_the_terminal(r2med: Command, tmp_path: Path) -> None:
@@ -84,11 +83,3 @@ def test_a_query_is_explained_by_system_and_dataset_too(r2med: Command, tmp_path
     missing = r2med("why", "bm25", "demo/Biolgy", query)
     assert missing.returncode == 2
     states(missing.stderr, "bm25 on demo/Biolgy", "demo/Biology?", "r2med run bm25")
-
-
-def test_the_command_line_writes_a_trace(tmp_path, r2med):
-    done = r2med(
-        "search", "demo/Biology", "why do fingers wrinkle", "--trace", tmp_path / "t.jsonl", R2MED_HOME=tmp_path
-    )
-    assert done.returncode == 0 and "wrinkle" not in (tmp_path / "t.jsonl").read_text()
-    assert [kind_of(each) for each in read_spans(tmp_path / "t.jsonl")] == ["RETRIEVER", "CHAIN"]

@@ -22,7 +22,6 @@ def assert_one_line(done, *facts):
         (["demo/Biolgy"], ["demo/Biolgy", "demo/Biology?"]),
         (["demo/Biology", "--retriever", "hyde(author) → bm25"], ["hyde(author) → bm25", "single retriever"]),
         (["demo/Biology", "--host", "0.0.0.0"], ["0.0.0.0", "R2MED_SERVE_TOKEN"]),
-        (["demo/Biology", "--limits", "nowhere.toml"], ["nowhere.toml", "No such file"]),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, facts, r2med):

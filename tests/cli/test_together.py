@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -73,21 +72,6 @@ def test_processes_that_redo_everything_do_not_pull_files_from_under_each_other(
     for _ in range(2):
         ends = together(begin(*words, *extra) for extra in (["--fresh"], [], ["--fresh"], ["--fresh"]))
         assert [(end.returncode, end.messages) for end in ends] == [SOUND] * 4
-    assert_sound(workspace, alone)
-
-
-def test_processes_that_find_the_same_damage_mend_it_once(
-    begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace, tmp_path: Path
-) -> None:
-    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
-    assert begin(*words).ended().returncode == 0
-    for path in [*workspace.home.rglob("*.npy"), *workspace.out.rglob("*.gz")]:
-        os.truncate(path, path.stat().st_size - 1)
-    ends = together(begin(*words, fault=tell_builds(tmp_path / "builds")) for _ in range(4))
-    assert [end.returncode for end in ends] == [0] * 4
-    assert (tmp_path / "builds").read_text() == "build\n"
-    told = [message for end in ends for message in end.messages if "bm25-postings" in message]
-    assert len(told) == 1
     assert_sound(workspace, alone)
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from r2med.construction.build_page import build_page
 from r2med.construction.build_plan import BuildPlan
 from r2med.construction.cited_links import fetchable, links_hint
 from r2med.construction.pipeline import BuildFolder
@@ -31,6 +32,7 @@ def test_the_list_has_each_cited_page_once_and_in_order(tmp_path):
     build = built(tmp_path, ["read-table(q.csv)", "read-table(r.csv)"], {"q.csv": table(*cited), "r.csv": more()})
     assert (build.out / "links.txt").read_text() == f"{SITE}/b\n{SITE}/a\n{SITE}/c\n{SITE}/d\n"
     assert links_hint(build.out).startswith(f"{build.out / 'links.txt'}: 4 pages")
+    assert "wget -x" in str(build_page(build))
 
 
 def more():
@@ -70,3 +72,4 @@ def test_every_page_that_wget_saved_is_matched_with_its_link(tmp_path):
     build = built(tmp_path, steps, {"q.csv": table(*(SITE + path for path in SAVED))})
     linked = {each.question for each in build.items(4) if any(found.view == "link" for found in each.found)}
     assert linked == {f"q{number}" for number in range(len(SAVED))}
+    assert "wget -x" not in str(build_page(build))  # the pages are saved

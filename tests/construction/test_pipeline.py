@@ -1,6 +1,5 @@
 import json
 import signal
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import BuildFolder, drawn
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import listening
-from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.journal import answers_by_model
 from support import chat_server as api
@@ -18,7 +16,6 @@ from support.builds import built, lines, plan_file
 from support.by_day import some_by_day
 from support.faults import signal_at
 from support.processes import PATIENCE, started, wait_for
-from support.traces import foreign_names, kind_of, read_spans, root_of, traces
 
 EXAM = lines(
     *(
@@ -61,20 +58,9 @@ def test_two_builds_of_one_plan_write_the_same_bytes(tmp_path):
     assert first.status()[1].rejected == {"Other Kind": 1}
 
 
-def test_each_item_that_a_step_asks_about_is_one_trace(tmp_path):
-    wrong = [(["Case 5.", "path of reasoning"], "no JSON"), *ANSWERS]
-    plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, wrong))
-    trace = tmp_path / "trace.jsonl"
-    with Runtime(plan.setup(store=Store(tmp_path / "store"), trace=trace)) as runtime:
-        BuildFolder(plan, tmp_path / "out").run(runtime)
-    spans = read_spans(trace)
-    roots = [root_of(each) for each in traces(spans)]
-    assert Counter(root.name for root in roots) == {"label-kind": 12, "label-body-system": 11, "reason": 11}
-    assert {root.attributes["r2med.item"] for root in roots} == {f"q{number}" for number in range(12)}
-    assert [(root.name, root.attributes["r2med.item"]) for root in roots if not root.status.is_ok] == [("reason", "q5")]
-    assert {kind_of(each) for each in spans} == {"CHAIN", "LLM"}
-    assert not foreign_names(spans)
-    assert "Case" not in trace.read_text()
+def test_only_the_owner_can_read_the_folders_of_a_build(tmp_path):
+    out = built(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS).out
+    assert {folder.stat().st_mode & 0o777 for folder in (out, *(out / "steps").iterdir())} == {0o700}
 
 
 def test_what_was_built_is_used_again(tmp_path):
@@ -382,7 +368,7 @@ def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):
     file = plan_file(tmp_path, STEPS[:2], {"e.jsonl": EXAM})
     file.write_text(f'name = "x"\nsteps = {json.dumps(STEPS[:2])}\n')
     plan = BuildPlan.read(file)
-    with pytest.raises(UserError, match=r"label-kind asks an LLM: name one with Setup\(llm='NAME'\)"):
+    with pytest.raises(UserError, match=r"label-kind asks an LLM: name one with llm \(--llm NAME\)"):
         BuildFolder(plan, tmp_path / "out").run(plan.setup())
 
 

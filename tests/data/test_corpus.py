@@ -175,14 +175,6 @@ def test_a_changed_source_of_the_same_size_is_noticed(tmp_path: Path) -> None:
     assert after.fingerprint != before.fingerprint
 
 
-def test_a_damaged_corpus_is_made_again(tmp_path: Path, home: Path) -> None:
-    folder = r2med_folder(tmp_path / "set")
-    before = list(load(folder).corpus)
-    (stored,) = home.glob("corpus/*/documents.arrow")
-    stored.write_bytes(stored.read_bytes()[:-10])
-    assert list(load(folder).corpus) == before
-
-
 def test_nothing_is_left_in_progress(tmp_path: Path, home: Path) -> None:
     load(r2med_folder(tmp_path / "set"))
     assert list((home / "scratch").iterdir()) == []

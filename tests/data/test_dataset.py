@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from r2med import Corpus, Dataset, Query
+from r2med import Corpus, Dataset, Qrels, Query
 from support.facts import error_states
 
 CORPUS = {"d1": "heart", "d2": "brain"}
@@ -31,9 +32,32 @@ def test_a_dataset_is_made_of_what_is_in_memory() -> None:
         ({"q": "pain"}, CORPUS, {"q": {"d3": 1}}, ["judgements", "'d3'"]),
         ({"q": "pain"}, CORPUS, {"p": {"d1": 1}}, ["judgements", "'p'"]),
         ({"q": "pain"}, CORPUS, {"q": ["d1"]}, ["judgements", "document id -> grade"]),
-        ({"q": "pain"}, CORPUS, {"q": {"d1": "high"}}, ["judgements", "document id -> grade"]),
+        ({"q": "pain"}, CORPUS, ["q"], ["judgements", "query id -> document id -> grade"]),
     ],
 )
 def test_what_is_no_dataset_is_told_in_one_line(queries: Any, corpus: Any, qrels: Any, facts: list[str]) -> None:
     with error_states(*facts):
         Dataset.of(queries, corpus, qrels)
+
+
+@pytest.mark.parametrize(
+    ("grade", "fault"),
+    [
+        (1.9, "1.9 is not a whole number"),
+        (float("nan"), "nan is not a whole number"),
+        ("1", "'1' is not a whole number"),
+        (None, "None is not a whole number"),
+        (float("inf"), "out of range"),
+        (1 << 32, "out of range"),
+    ],
+)
+def test_a_grade_that_is_no_whole_number_names_its_query_and_document(grade: Any, fault: str) -> None:
+    with error_states("query 'q'", "document 'd1'", f"grade {fault}" if fault[0] != "o" else fault):
+        Dataset.of({"q": "pain"}, CORPUS, {"q": {"d2": 1, "d1": grade}})
+
+
+@pytest.mark.parametrize("grade", [2.0, np.int64(2), np.float32(2), np.uint8(2)])
+def test_a_whole_number_of_any_type_is_the_same_grade(grade: Any) -> None:
+    qrels = Qrels({"q": {"d1": grade, "d2": 0}})
+    assert (qrels, type(qrels["q"]["d1"])) == ({"q": {"d1": 2, "d2": 0}}, int)
+    assert qrels.fingerprint == Qrels({"q": {"d1": 2, "d2": 0}}).fingerprint

@@ -55,6 +55,24 @@ def test_a_first_grade_that_is_no_whole_number_is_not_taken_for_a_header(tmp_pat
         read_qrels(path)
 
 
+@pytest.mark.parametrize("grade", ["1x", "x", "yes", "O", "l", "score"])
+def test_a_first_line_without_names_of_columns_is_not_taken_for_a_header(tmp_path: Path, grade: str) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text(f"q1\td1\t{grade}\nq1\td2\t1\n")
+    with error_states("qrels.tsv:1", f"grade '{grade}'", "whole number"):
+        read_qrels(path)
+
+
+@pytest.mark.parametrize("head", ["query-id corpus-id score", "q_id\tp_id\tscore", "qid docid rel", "Query Doc Label"])
+def test_a_first_line_of_names_is_a_header_and_a_later_one_is_not(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text(f"{head}\nq1\td1\t1\n")
+    assert read_qrels(path) == {"q1": {"d1": 1}}
+    path.write_text(f"q1\td1\t1\n{head}\n")
+    with error_states("qrels.tsv:2", "whole number"):
+        read_qrels(path)
+
+
 def test_ids_in_tsv_may_hold_spaces(tmp_path: Path) -> None:
     path = tmp_path / "qrels.tsv"
     path.write_text("query one\tdocument one\t1\n")
@@ -336,7 +354,7 @@ def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(t
 
 def test_a_table_is_refused_with_the_command_that_imports_it(tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text("id,text\n1,Iron is low.\n")
-    with error_states("notes.csv", "import_data(", "out='notes'"):
+    with error_states("notes.csv", "r2med data import", "--out notes"):
         load(tmp_path / "notes.csv")
 
 

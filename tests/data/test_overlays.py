@@ -37,11 +37,8 @@ def test_labels_are_added_and_the_dataset_stays_as_it_was() -> None:
 
 
 def test_people_come_before_judges_and_several_grades_become_their_lower_median() -> None:
-    overlay = Overlay(
-        "x", (label("b", 3, "A"), label("b", 0, "B"), label("c", 3, "A"), label("c", 0, "R1", drawn="random"))
-    )
+    overlay = Overlay("x", (label("b", 3, "A"), label("b", 0, "B"), label("c", 3, "A"), label("c", 0, "R1")))
     assert overlay.grades("mine") == {"q1": {"b": 0, "c": 0}}
-    assert overlay.grades("mine", drawn=False) == {"q1": {"b": 0, "c": 3}}
     twice = Overlay("x", (label("b", 3, "R1"), label("b", 1, "R1")))
     assert twice.grades("mine") == {"q1": {"b": 1}}, "the last label of a person counts"
 
@@ -69,7 +66,7 @@ def test_labels_about_other_datasets_change_nothing() -> None:
 
 
 def test_a_file_can_be_written_and_read(tmp_path: Path) -> None:
-    overlay = Overlay("judged", (label("b", 1, why="it says so — “yes”"), label("c", 0, "R1", drawn="random")))
+    overlay = Overlay("judged", (label("b", 1, why="it says so — “yes”"), label("c", 0, "R1")))
     overlay.write(tmp_path / "judged.jsonl")
     assert Overlay.read(tmp_path / "judged.jsonl") == overlay
     assert len((tmp_path / "judged.jsonl").read_text(encoding="utf-8").splitlines()) == 2

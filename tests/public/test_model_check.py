@@ -55,7 +55,7 @@ def cards(tmp_path, monkeypatch):
 def test_a_reranker_is_tried_on_two_pairs(cards, output):
     (cards / "rerankers" / "tiny.toml").write_text('loader = "classifier"\nmax_tokens = 48\n')
     folder = tiny_rerankers.bert(cards / "bert")
-    printed = output("check-model", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu")
+    printed = output("doctor", "--model", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu")
     assert "for a case and its diagnosis" in printed and "pairs/s" in printed and "max_tokens: 48" in printed
 
 
@@ -63,9 +63,9 @@ def test_a_reranker_on_a_server_is_shown_and_tried(output):
     shown = json.loads(output("show", "--kind", "models", "tei:org/model", "--format", "json"))
     assert (shown["loader"], shown["repository"]) == ("tei", "org/model")
     with rerank_server.serve("tei") as server:
-        printed = output("check-model", "tei:org/model", "--base-url", server.address)
+        printed = output("doctor", "--model", "tei:org/model", "--base-url", server.address)
         assert "for a case and its diagnosis" in printed and "model: 'org/model'" in printed
-        assert len(server.requests) == 2
+        assert [request.path for request in server.requests] == ["/models", "/rerank", "/rerank"]
 
 
 CARD = """
@@ -85,7 +85,7 @@ max_tokens = 48
 
 @pytest.mark.parametrize(("name", "system"), [("rank1-7b", "rank1-7b@20"), ("rankgpt", "rankgpt(LLM)@20")])
 def test_a_reranker_that_asks_an_llm_is_refused_with_the_commands_that_test_it(r2med, name, system):
-    done = r2med("check-model", name)
+    done = r2med("doctor", "--model", name)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
     assert f"r2med run 'bm25 → {system}' --data demo --plan shows what it asks" in done.stderr
 
@@ -93,8 +93,9 @@ def test_a_reranker_that_asks_an_llm_is_refused_with_the_commands_that_test_it(r
 def test_a_model_is_tried_on_a_query_and_a_document_and_both_sides_are_shown(cards, output):
     (cards / "models" / "tiny.toml").write_text(CARD)
     folder = tiny_models.bert(cards / "bert")
-    lines = output("check-model", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu").splitlines()
-    assert "(query)" in lines[0] and "(document)" in lines[0]
+    lines = output("doctor", "--model", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu").splitlines()
+    [first] = [line for line in lines if line.startswith("tiny: ")]
+    assert "(query)" in first and "(document)" in first
     shared, query, document = (lines.index(head) for head in ("query, document, generated:", "query:", "document:"))
     assert "  pooling: 'mean'" in lines[shared:query]
     assert {"  prefix: 'find: '", "  max_tokens: 32"} <= set(lines[query:document])
@@ -114,7 +115,7 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards, output):
 
 
 def test_a_model_with_real_weights_is_checked(output):
-    assert "384 dimensions; norms 1.0000" in output("check-model", "minilm")
+    assert "384 dimensions; norms 1.0000" in output("doctor", "--model", "minilm")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_a_late_model_is_tried_on_a_query_and_a_document(tmp_path, output, kind,
     from support import tiny_late_models
 
     folder = getattr(tiny_late_models, kind)(tmp_path / kind)
-    printed = output("check-model", f"path:{folder}", "--device", "cpu")
+    printed = output("doctor", "--model", f"path:{folder}", "--device", "cpu")
     assert says in printed and "score of a case and its diagnosis" in printed
 
 
@@ -154,7 +155,7 @@ def broken(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied
 
 
-def test_models_check_tests_the_pairs_even_if_they_passed_once(
+def test_the_doctor_tests_the_pairs_even_if_they_passed_once(
     folder: Path, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, r2med: Command
 ) -> None:
     (tmp_path / "plugin/models").mkdir(parents=True)
@@ -164,7 +165,7 @@ def test_models_check_tests_the_pairs_even_if_they_passed_once(
         "[document]\nmax_tokens = 40\n"
     )
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
-    command = ("check-model", "tiny-pairs", "--device", "cpu", "--model-path")
+    command = ("doctor", "--model", "tiny-pairs", "--device", "cpu", "--model-path")
     done = r2med(*command, f"tiny-pairs={folder}")
     assert "known pairs: all 3 queries are nearest to their own passage" in done.stdout
     done = r2med(*command, f"tiny-pairs={broken}")

@@ -11,11 +11,8 @@ from r2med.cli.formats import NAMES
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime import stage_table
 from r2med.foundation.runtime.stages import Stage, argument, depth_field
-from r2med.public.named_things import shown
 from r2med.public.stage_help import PURPOSE, stage_names
-from r2med.systems.rerank.authors_prompts import keep_prompt
 from r2med.systems.system.suites import suites
-from support.authors_files import clone_of
 from support.commands import typed
 from support.facts import error_states
 
@@ -179,22 +176,15 @@ def test_an_llm_is_shown_with_what_is_sent_to_it(capsys: pytest.CaptureFixture[s
         typed("show", "o3-mni", "--kind", "llms")
 
 
-@pytest.mark.parametrize("name", ["o3-mini", "bge", "MedQA-Diag", "hyde", "hyde.exam", "bm25"])
+@pytest.mark.parametrize("name", ["o3-mini", "bge", "MedQA-Diag", "hyde", "bm25"])
 def test_every_kind_of_name_is_shown_in_every_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     for form in NAMES:
         typed("show", name, "--format", form)
         assert capsys.readouterr().out.strip(), (name, form)
+    for form in set(NAMES) - {"latex"}:
+        typed("show", "hyde.exam", "--format", form)
+        assert "Below is a question" in capsys.readouterr().out
+    with pytest.raises(UserError, match="no table here to write as LaTeX"):
+        typed("show", "hyde.exam", "--format", "latex")
     typed("show", "o3-mini", "--format", "csv")
     assert 'price,"prompt = 1.1, completion = 4.4"' in capsys.readouterr().out
-
-
-def test_our_prompt_and_that_of_its_authors_stand_side_by_side(tmp_path: Path) -> None:
-    keep_prompt("rankzephyr", clone_of("rankzephyr", tmp_path))
-    listing = shown("rankzephyr", "prompts")
-    [section] = listing.page.sections
-    [table] = section.tables
-    ours, theirs = (each["text"] for each in listing.value.values())
-    rows = [tuple(row) for row in table.rows]
-    assert [left for left, _ in rows if left] == [line for line in ours.splitlines() if line]
-    assert [right for _, right in rows if right] == [line for line in theirs.splitlines() if line]
-    assert ("<<system>>", "<<system>>") in rows

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from r2med import __version__
+from r2med.server import limits
 from r2med.server.http_app import create_app, is_loopback
-from r2med.server.limits import Limits
+from r2med.server.served_corpus import ServedData
 from support.served_app import request
 
 TOKEN = "tökén-5f1b"
@@ -15,7 +16,7 @@ BODY = {"queries": ["iron"]}
 
 @pytest.fixture(scope="module")
 def app(served):
-    return create_app(served, Limits(body=100_000))
+    return create_app(ServedData(served))
 
 
 def detail_of(answer, status):
@@ -35,7 +36,7 @@ def test_a_body_that_is_too_large_is_not_read_to_its_end(app):
             yield b" " * 10_000
 
     assert "too large" in detail_of(request(app, content=endless()), 413)
-    assert sum(read) <= 120_000
+    assert sum(read) <= limits.MAX_BODY + 20_000
 
 
 @pytest.mark.parametrize("length", ["10000000", "9" * 30])
@@ -47,8 +48,8 @@ def test_a_body_whose_declared_length_is_too_large_is_not_read_at_all(app, lengt
     assert "too large" in detail_of(request(app, content=never(), headers={"content-length": length}), 413)
 
 
-def test_a_body_that_does_not_arrive_in_time_is_a_408(served):
-    app = create_app(served, Limits(seconds=1))
+def test_a_body_that_does_not_arrive_in_time_is_a_408(app, monkeypatch):
+    monkeypatch.setattr(limits, "BODY_SECONDS", 1)
 
     async def stalled():
         yield b'{"queries"'
@@ -67,7 +68,7 @@ def test_other_paths_and_methods_are_refused_in_one_line(app, method, path, stat
 
 @pytest.mark.parametrize("path", ["/", "/openapi.json", "/health", "/nowhere"])
 def test_every_path_needs_the_token(served, path):
-    app = create_app(served, token=TOKEN)
+    app = create_app(ServedData(served), token=TOKEN)
     refused = request(app, "GET", path)
     detail_of(refused, 401)
     assert refused.headers["www-authenticate"] == "Bearer"
@@ -80,14 +81,14 @@ def test_every_path_needs_the_token(served, path):
 )
 def test_anything_but_the_token_is_refused(served, header):
     encoded = header.encode() if "\xff" not in header else header.encode("latin-1")
-    answer = request(create_app(served, token=TOKEN), json=BODY, headers={"Authorization": encoded})
+    answer = request(create_app(ServedData(served), token=TOKEN), json=BODY, headers={"Authorization": encoded})
     assert TOKEN not in detail_of(answer, 401)
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
 def test_with_the_token_the_server_may_be_called_by_any_name(served, scheme):
     headers = {"Authorization": f"{scheme} {TOKEN}".encode(), "Host": "search.example.org"}
-    assert request(create_app(served, token=TOKEN), json=BODY, headers=headers).status_code == 200
+    assert request(create_app(ServedData(served), token=TOKEN), json=BODY, headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "127.8.8.8", "[::1]:8000", "[::1]"])
@@ -115,6 +116,18 @@ def test_without_a_token_a_page_that_points_its_own_name_here_is_refused(app, ho
 )
 def test_a_page_of_another_site_is_refused_whatever_it_asks(app, method, headers):
     assert request(app, method, json=BODY, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}],
+)
+def test_a_page_of_another_site_is_refused_even_if_a_proxy_adds_the_token(served, headers):
+    app = create_app(ServedData(served), token="secret")
+    named = {"Host": "search.ward.example", "Authorization": "Bearer secret"}
+    assert "Host" in detail_of(request(app, json=BODY, headers=named | headers), 403)
+    own = {"Origin": "https://search.ward.example", "Sec-Fetch-Site": "same-origin"}
+    assert request(app, json=BODY, headers=named | own).status_code == 200
 
 
 def test_pages_of_the_server_itself_are_answered(app):

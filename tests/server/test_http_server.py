@@ -1,14 +1,10 @@
 """The server as a person starts it: a real process, a real port, real signals, and clients that mean no good."""
 
 import json
-import os
 import signal
 import socket
-import sys
 import threading
-import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -16,11 +12,10 @@ from r2med.foundation.core.errors import UserError
 from r2med.server.http_server import bind
 from support.datasets import r2med_folder
 from support.processes import PATIENCE, wait_for
-from support.serving import SearchR1Client, gated_model, limited, serving
+from support.serving import SearchR1Client, gated_model, serving
 
 BODY = {"queries": ["iron"], "topk": 1, "return_scores": True}
 DEMO = "demo/IIYi-Clinical"
-HALF_A_HEAD = b"GET /hea"
 HEAD = b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 HALF_A_BODY = HEAD % 100 + b'{"queries'
 
@@ -33,12 +28,6 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def demo(home):
     with serving(DEMO, R2MED_HOME=home) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def impatient(home):
-    with serving(DEMO, limits={"seconds": 1}, R2MED_HOME=home) as server:
         yield server
 
 
@@ -168,170 +157,31 @@ def test_a_wrong_content_length_harms_nobody(demo):
         assert http.get("/health").json()["status"] == "ok"
 
 
-def test_the_log_has_no_query_strings_which_may_hold_a_token_and_no_bad_chunk_after_a_refusal(home):
-    head = b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+def test_the_log_has_no_query_strings_which_may_hold_a_token(home):
     with serving(DEMO, "--access-log", R2MED_HOME=home) as server, server.client() as http:
         assert http.get("/health?token=planted").status_code == 200
-        with connect(server, head) as connection:
-            assert connection.recv(12) == b"HTTP/1.1 415"  # without a type of content, it is refused at once
-            connection.sendall(b"this is not a chunk\r\n")
-            read_to_the_end(connection)
         code, written = server.stop()
     assert code == 0
     assert "GET /health HTTP" in written
-    assert "planted" not in written and "Traceback" not in written and "this is not" not in written
+    assert "planted" not in written
 
 
-# --- clients that keep the server waiting
+def test_idle_connections_do_not_keep_others_out(demo):
+    with ExitStack() as stack:
+        for number in range(60):
+            stack.enter_context(connect(demo, (b"", b"GET /hea", HALF_A_BODY)[number % 3]))
+        client = stack.enter_context(demo.client())
+        assert client.post("/retrieve", json=BODY).status_code == 200
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("limits", "files", "count"), [({"connections": 20}, None, 60), ({}, 256, 400)], ids=["limit", "files"]
-)
-def test_idle_connections_beyond_the_limit_neither_starve_others_nor_fill_the_log(home, limits, files, count):
-    limits = {"grace": 1, **limits}
-    with serving(DEMO, limits=limits, files=files, R2MED_HOME=home) as server, ExitStack() as stack:
-        for number in range(count):
-            sent = (b"", HALF_A_HEAD, HALF_A_BODY)[number % 3]
-            stack.enter_context(connect(server, sent))
-        for _ in range(5):
-            client = stack.enter_context(server.client())
-            assert client.post("/retrieve", json=BODY).status_code == 200
-        code, written = server.stop()
-    assert code == 0
-    assert "Traceback" not in written and len(written.splitlines()) <= 2
-
-
-def test_idle_connections_do_not_starve_the_page_of_review(tmp_path):
-    candidate = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
-    (tmp_path / "candidates.jsonl").write_text(json.dumps(candidate) + "\n")
-    with limited(256, "review", "serve", tmp_path / "candidates.jsonl") as server, ExitStack() as stack:
-        for number in range(400):
-            stack.enter_context(connect(server, (b"", HALF_A_HEAD)[number % 2]))
-        for _ in range(3):
-            assert stack.enter_context(server.client()).get("/").status_code == 200
-        code, written = server.stop()
-    assert code == 0
-    assert "Traceback" not in written and len(written.splitlines()) <= 4
-
-
-def test_a_request_is_refused_where_all_connections_are_at_work(tmp_path):
-    model = gated_model(tmp_path)
-    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated")
-    with serving(*command, limits={"connections": 1}, R2MED_HOME=tmp_path / "home", **model) as server:
-        with connect(server, as_http({"queries": ["wait"]}, Connection="close")) as working:
-            wait_for((tmp_path / "gate.reached").exists)
-            with server.client() as http:
-                refused = http.post("/retrieve", json=BODY)
-            (tmp_path / "gate").touch()
-            assert read_to_the_end(working).startswith(b"HTTP/1.1 200")
-        with server.client() as http:
-            assert http.post("/retrieve", json=BODY).status_code == 200
-    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
-    assert refused.json() == {"detail": "too many connections: try again in a moment"}
-
-
-@pytest.mark.parametrize("begun", [b"", HALF_A_HEAD])
-def test_a_connection_on_which_no_request_comes_is_closed(impatient, begun):
-    with connect(impatient, begun) as connection:
-        assert read_to_the_end(connection) == b""
-
-
-def test_a_body_that_is_not_completed_is_a_408(impatient):
-    with connect(impatient, HALF_A_BODY) as connection:
+def test_a_body_that_is_not_completed_is_a_408(home):
+    with (
+        serving(DEMO, limits={"BODY_SECONDS": 1}, R2MED_HOME=home) as server,
+        connect(server, HALF_A_BODY) as connection,
+    ):
         head, _, body = read_to_the_end(connection).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
     assert json.loads(body) == {"detail": "the request did not arrive within 1 seconds"}
-
-
-@pytest.mark.parametrize(
-    "begun",
-    [
-        b"GET /health HTTP/1.1\r\nX-Slow: ",  # a head
-        b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health HTTP/1.1\r\nX-Slow: ",  # the head after an answer
-        b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999\r\n\r\n",  # a body that was refused
-        HEAD % 9999,  # a body that is read
-    ],
-)
-def test_a_client_that_sends_a_byte_now_and_then_is_cut_off(impatient, begun):
-    with connect(impatient, begun) as connection:
-        connection.settimeout(0.05)
-        wait_for(lambda: is_closed_after_one_more_byte(connection))
-
-
-def is_closed_after_one_more_byte(connection):
-    try:
-        connection.sendall(b"a")
-        return connection.recv(65_536) == b""
-    except TimeoutError:
-        return False
-    except OSError:
-        return True
-
-
-def ask_for_ten_thousand_documents(server):
-    """Return a connection on which the answer has begun: some 16 MB, more than the system buffers."""
-    connection = socket.socket()
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-    connection.settimeout(PATIENCE)
-    connection.connect(("127.0.0.1", server.port))
-    connection.sendall(as_http({"queries": ["basic information"] * 147, "topk": 68}, Connection="close"))
-    assert connection.recv(12) == b"HTTP/1.1 200"
-    return connection
-
-
-def content_length(answer):
-    head = answer.partition(b"\r\n\r\n")[0].lower()
-    return int(next(line for line in head.split(b"\r\n") if line.startswith(b"content-length:")).split(b":")[1])
-
-
-def sockets(server):
-    """Return the open sockets of the server."""
-    files = [os.path.realpath(file) for file in Path(f"/proc/{server.process.pid}/fd").iterdir()]
-    return {file for file in files if "socket:" in file}
-
-
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at the sockets of another process")
-
-
-@pytest.mark.slow
-@on_linux
-def test_an_answer_that_is_not_read_is_dropped(impatient):
-    before = sockets(impatient)
-    with ask_for_ten_thousand_documents(impatient) as connection:
-        opened = sockets(impatient) - before
-        wait_for(lambda: not opened & sockets(impatient))
-        answer = read_to_the_end(connection)
-    assert opened
-    assert 0 < len(answer) < content_length(answer)
-
-
-@pytest.mark.slow
-@on_linux
-def test_answers_that_are_not_read_count_as_connections(home):
-    limits = {"connections": 3, "seconds": 3600, "grace": 0}
-    with serving(DEMO, limits=limits, R2MED_HOME=home) as server, ExitStack() as stack:
-        before = sockets(server)
-        for _ in range(6):
-            stack.enter_context(ask_for_ten_thousand_documents(server))
-        with server.client() as http:
-            assert http.post("/retrieve", json=BODY).status_code == 200
-            wait_for(lambda: len(sockets(server) - before) <= 3)
-
-
-@pytest.mark.slow
-def test_an_answer_that_is_read_slowly_arrives_whole(home):
-    with (
-        serving(DEMO, limits={"seconds": 3}, R2MED_HOME=home) as server,
-        ask_for_ten_thousand_documents(server) as connection,
-    ):
-        answer = bytearray()
-        for _ in range(24):  # longer than a client has that does not read at all
-            answer += connection.recv(1_000_000)
-            time.sleep(0.2)
-        answer += read_to_the_end(connection)
-    assert len(answer.partition(b"\r\n\r\n")[2]) == content_length(answer)
 
 
 # --- stopping
@@ -353,7 +203,7 @@ def test_a_busy_server_refuses_what_it_cannot_serve_and_finishes_the_running_sea
     secret = "s3cret-token"
     gate = tmp_path / "gate"
     arguments = "--retriever py:gated_model:Gated --host 0.0.0.0".split()
-    limits = {"waiting": 1, "grace": 60}
+    limits = {"MAX_WAITING": 1, "GRACE_SECONDS": 60}
     changes = {"R2MED_HOME": tmp_path / "home", "R2MED_SERVE_TOKEN": secret, **gated_model(tmp_path)}
     with serving(r2med_folder(tmp_path / "set"), *arguments, limits=limits, **changes) as server:
         headers = {"Authorization": f"Bearer {secret}"}
@@ -400,7 +250,7 @@ def waiting(client):
 def test_a_stopped_server_waits_neither_for_a_search_that_hangs_nor_for_a_request_that_does_not_come(tmp_path):
     model = gated_model(tmp_path)  # and nobody opens the gate
     command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated")
-    with serving(*command, limits={"grace": 1}, R2MED_HOME=tmp_path / "home", **model) as server:
+    with serving(*command, limits={"GRACE_SECONDS": 1}, R2MED_HOME=tmp_path / "home", **model) as server:
         answers = []
 
         def ask():

@@ -22,11 +22,10 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
-from r2med.server.http_server import GuardedServer, bind
-from r2med.server.limits import Limits
+from r2med.server.http_server import AppServer, bind
 from r2med.server.mcp_server import add_mcp
 from r2med.server.mcp_tools import EXCERPT, MAX_K, PIECE
-from r2med.server.served_corpus import open_served
+from r2med.server.served_corpus import ServedData, open_served
 from r2med.server.serving import serve_systems
 from r2med.systems.system.question import NOTHING_FOUND
 from support.chat_server import answer, refuse
@@ -53,14 +52,14 @@ def opened(tmp_path_factory):
     queries = (Query("q-secret", "a swollen knee", answer=SECRET),)
     corpus = Corpus.of([*LIVE_DOCUMENTS, ("long", LONG)])
     dataset = Dataset("small", queries, corpus, Qrels({"q-secret": {"knee": 1, GRADED: 2}}))
-    return open_served(dataset, ["bm25(k1=1.2)"], "bm25", Runtime(store=store), store)
+    return ServedData(*open_served(dataset, ["bm25(k1=1.2)"], "bm25", Runtime(store=store), store))
 
 
 @pytest.fixture(scope="module")
 def app(opened):
-    served, systems = opened
-    app = create_app(served, Limits(topk=40), systems=systems)
-    add_mcp(app, served, systems)
+    data = opened
+    app = create_app(data)
+    add_mcp(app, data)
     return app
 
 
@@ -84,7 +83,7 @@ def test_clients_of_old_and_new_protocols_search_and_read(app, mode):
     tools, found, read = calls(app, ("search", question), ("get_document", {"id": "gluten"}), mode=mode)
     assert [tool.name for tool in tools.tools] == ["search", "get_document"]
     properties = tools.tools[0].input_schema["properties"]
-    assert (properties["k"]["maximum"], properties["system"]["enum"]) == (40, ["", "bm25(k1=1.2)", "bm25"])
+    assert (properties["k"]["maximum"], properties["system"]["enum"]) == (MAX_K, ["", "bm25(k1=1.2)", "bm25"])
     [document] = found.structured_content["documents"]
     assert (document["id"], document["cut"]) == ("gluten", False)
     assert json.loads(found.content[0].text) == found.structured_content
@@ -124,7 +123,7 @@ def test_no_answer_judgement_or_query_of_the_dataset_leaves_the_server(app):
         ("search", {}, "question: this field is needed"),
         ("search", {"question": " "}, "question: it is empty"),
         ("search", {"question": "x" * 20_001}, "question: 20,001 characters are more than 20,000"),
-        ("search", {"question": "x", "k": MAX_K}, "k: it must be from 1 to 40"),
+        ("search", {"question": "x", "k": MAX_K + 1}, f"k: it must be from 1 to {MAX_K}"),
         ("search", {"question": "x", "k": "many"}, "k: it must be a whole number"),
         ("search", {"question": "x", "qrels": True}, "qrels: there is no such field"),
         ("search", {"question": "x", "system": "bm26"}, "did you mean bm25"),
@@ -156,9 +155,9 @@ def test_a_failed_stage_is_reported_beside_the_documents(chat_server, marked_key
     store = Store(tmp_path, "live")
     runtime = Runtime(store=store, base_url=chat_server.address, attempts=1)
     dataset = Dataset("small", (), Corpus.of(LIVE_DOCUMENTS), Qrels({}))
-    served, systems = open_served(dataset, [HYDE], "", runtime, store)
-    app = create_app(served, systems=systems)
-    add_mcp(app, served, systems)
+    data = ServedData(*open_served(dataset, [HYDE], "", runtime, store))
+    app = create_app(data)
+    add_mcp(app, data)
     chat_server.script = [refuse(500), answer("bowel")]
     _, failed, right = calls(app, ("search", {"question": "iron"}), ("search", {"question": "iron?"}))
     assert "500" in failed.structured_content["problem"] and failed.structured_content["documents"][0]["id"] == "iron"
@@ -177,9 +176,9 @@ def test_strangers_and_large_requests_are_refused_before_a_tool_is_called(app):
 
 
 def test_with_a_token_only_clients_that_send_it_are_answered(opened):
-    served, systems = opened
-    guarded = create_app(served, token="secret", systems=systems)
-    add_mcp(guarded, served, systems)
+    data = opened
+    guarded = create_app(data, token="secret")
+    add_mcp(guarded, data)
     assert len(calls(guarded, Authorization="Bearer secret")[0].tools) == 2
     assert request(guarded, url="/mcp", json=INITIALIZE).status_code == 401
     with pytest.raises(BaseExceptionGroup):
@@ -188,7 +187,7 @@ def test_with_a_token_only_clients_that_send_it_are_answered(opened):
 
 def test_the_real_server_answers_the_real_client(app):
     ready, listener = threading.Event(), bind("127.0.0.1", 0, None)
-    server = GuardedServer(app, Limits(), ready.set)
+    server = AppServer(app, ready.set)
     thread = threading.Thread(target=server.serve_at, args=(listener,))
     thread.start()
 

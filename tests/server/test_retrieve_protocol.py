@@ -7,25 +7,18 @@ import pytest
 from r2med.data import Query, load
 from r2med.foundation.net.retry import Policy
 from r2med.server.http_app import create_app
-from r2med.server.limits import Limits
 from r2med.server.retrieve_protocol import write_response
+from r2med.server.served_corpus import ServedData
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.agents.remote_search import RemoteSearch, ServerAddress
 from support.agents import agent, scripted
 from support.served_app import request
 from support.serving import serving
 
-LIMITS = Limits(body=100_000, queries=5, characters=200, topk=50, documents=100)
-
 
 @pytest.fixture(scope="module")
 def app(served):
-    return create_app(served)
-
-
-@pytest.fixture(scope="module")
-def limited(served):
-    return create_app(served, LIMITS)
+    return create_app(ServedData(served))
 
 
 def ask(app, **body):
@@ -121,38 +114,42 @@ def test_a_score_that_is_no_number_is_never_sent():
         (b'{"queries": ["iron", ""]}', 422, "queries[1]: it is empty"),
         (b'{"queries": [" \\n\\t"]}', 422, "queries[0]: it is empty"),
         (b'{"queries": ["\\ud800"]}', 422, "queries[0]"),
-        (json.dumps({"queries": ["x" * 201]}).encode(), 422, "queries[0]: 201 characters are more than 200"),
-        (json.dumps({"queries": ["iron"] * 6}).encode(), 422, "queries: 6 queries are too many; this server accepts 5"),
-        (b'{"queries": ["iron"], "topk": 51}', 422, "topk: it must be from 1 to 50"),
-        (b'{"queries": ["iron"], "topk": 0}', 422, "topk: it must be from 1 to 50"),
-        (b'{"queries": ["iron"], "topk": -1}', 422, "topk: it must be from 1 to 50"),
+        (json.dumps({"queries": ["x" * 20_001]}).encode(), 422, "queries[0]: 20,001 characters are more than 20,000"),
+        (
+            json.dumps({"queries": ["iron"] * 1025}).encode(),
+            422,
+            "1,025 queries are too many; this server accepts 1,024",
+        ),
+        (b'{"queries": ["iron"], "topk": 1001}', 422, "topk: it must be from 1 to 1,000"),
+        (b'{"queries": ["iron"], "topk": 0}', 422, "topk: it must be from 1 to 1,000"),
+        (b'{"queries": ["iron"], "topk": -1}', 422, "topk: it must be from 1 to 1,000"),
         (b'{"queries": ["iron"], "topk": 99999999999999999999999}', 422, "topk"),
         (b'{"queries": ["iron"], "topk": 1e400}', 422, "topk: it must be a whole number"),
         (b'{"queries": ["iron"], "topk": 2.5}', 422, "topk: it must be a whole number"),
         (b'{"queries": ["iron"], "topk": "3"}', 422, "topk: it must be a whole number"),
         (b'{"queries": ["iron"], "topk": true}', 422, "topk: it must be a whole number"),
-        (b'{"queries": ["a", "b", "c"], "topk": 34}', 422, "3 queries × topk 34 are more than 100 documents"),
+        (json.dumps({"queries": ["a"] * 11, "topk": 910}).encode(), 422, "topk 910 are more than 10,000 documents"),
         (b'{"queries": ["iron"], "return_scores": "yes"}', 422, "return_scores: it must be true or false"),
-        (b" " * 100_001, 413, "too large; this server accepts 100,000 bytes"),
+        (b" " * ((1 << 20) + 1), 413, "too large; this server accepts 1,048,576 bytes"),
     ],
 )
-def test_a_bad_request_is_refused_in_one_line_that_says_why(limited, body, status, says):
-    answer = request(limited, content=body)
+def test_a_bad_request_is_refused_in_one_line_that_says_why(app, body, status, says):
+    answer = request(app, content=body)
     assert answer.status_code == status, answer.text
     assert list(answer.json()) == ["detail"]
     detail = answer.json()["detail"]
     assert says in detail and "\n" not in detail and len(detail) < 200
 
 
-def test_a_request_just_within_the_limits_is_served(limited):
-    body = json.dumps({"queries": ["x" * 200, "iron"], "topk": 50}).encode()
-    assert request(limited, content=body + b" " * (100_000 - len(body))).status_code == 200
-    assert request(limited, json={"queries": ["iron"] * 5, "topk": 20}).status_code == 200
+def test_a_request_just_within_the_limits_is_served(app):
+    body = json.dumps({"queries": ["x" * 20_000, "iron"], "topk": 1000}).encode()
+    assert request(app, content=body + b" " * ((1 << 20) - len(body))).status_code == 200
+    assert request(app, json={"queries": ["iron"] * 1024, "topk": 9}).status_code == 200
 
 
-def test_odd_characters_are_searched(limited):
+def test_odd_characters_are_searched(app):
     odd = ["\x00", "iron\u202e", "😀", "ﬁ", "a\r\nb"]
-    assert request(limited, json={"queries": odd}).status_code == 200
+    assert request(app, json={"queries": odd}).status_code == 200
 
 
 def test_our_own_server_gives_what_searching_here_gives(store, home, monkeypatch):

@@ -50,7 +50,7 @@ def test_a_stopped_server_does_not_wait_for_an_llm_that_hangs(chat_server, marke
     home = tmp_path / "home"
     chat_server.otherwise = hang
     arguments = ("--system", HYDE, "--base-url", chat_server.address)
-    with serving(corpus_alone, *arguments, limits={"grace": 0}, R2MED_HOME=home) as server:
+    with serving(corpus_alone, *arguments, limits={"GRACE_SECONDS": 0}, R2MED_HOME=home) as server:
         answers = []
 
         def ask() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from r2med.data import Corpus, load
-from r2med.server.limits import Limits
+from r2med.server import limits
 from r2med.server.search_protocol import answer_of
 from r2med.systems.system import System
 from r2med.systems.system.question import NOTHING_FOUND
@@ -17,7 +17,6 @@ from support.chat_server import answer, hang, refuse
 from support.datasets import LIVE_DOCUMENTS, MARKUP, dataset_of
 from support.live_systems import app_of
 from support.served_app import request, requests
-from support.traces import kind_of, read_spans
 
 HYDE, JUDGED = "hyde(some-model) → bm25", "bm25 → listwise(some-model)@3"
 SHARED = ("shell.js", "formats.js", "marks.js", "parts.js", "pages.js", "base.css", "icon.svg")
@@ -112,9 +111,12 @@ def test_an_llm_that_cannot_be_asked_at_all_is_one_line(app, chat_server):
     assert "401" in told["problem"] and "\n" not in told["problem"]
 
 
-def test_an_answer_that_takes_too_long_is_given_up_and_frees_its_thread(chat_server, marked_keys, tmp_path):
-    settings = {"limits": Limits(answers=1, answer_seconds=0.5)}
-    app = app_of(HYDE, folder=tmp_path, base_url=chat_server.address, attempts=1, deadline=1, settings=settings)
+def test_an_answer_that_takes_too_long_is_given_up_and_frees_its_thread(
+    chat_server, marked_keys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(limits, "MAX_ANSWERS", 1)
+    monkeypatch.setattr(limits, "ANSWER_SECONDS", 0.5)
+    app = app_of(HYDE, folder=tmp_path, base_url=chat_server.address, attempts=1, deadline=1)
     chat_server.otherwise = hang
     assert search(app, system=HYDE)["problem"] == "no answer within 0.5 seconds"
 
@@ -146,10 +148,10 @@ def test_questions_that_come_at_once_are_answered_each_for_itself(app, chat_serv
     assert len(chat_server.requests) == 2  # one for HyDE, whoever asked first, and one for the order
 
 
-def test_more_questions_than_threads_are_refused(chat_server, marked_keys, tmp_path):
+def test_more_questions_than_threads_are_refused(chat_server, marked_keys, tmp_path, monkeypatch):
     chat_server.otherwise = answer("bowel", delay=0.5)
-    settings = {"limits": Limits(answers=1)}
-    app = app_of(HYDE, folder=tmp_path, base_url=chat_server.address, settings=settings)
+    monkeypatch.setattr(limits, "MAX_ANSWERS", 1)
+    app = app_of(HYDE, folder=tmp_path, base_url=chat_server.address)
     calls = [{"method": "POST", "url": "/search", "json": {"question": f"iron {number}"}} for number in range(3)]
     statuses = [response.status_code for response in requests(app, *calls)]
     assert sorted(statuses) == [200, 503, 503]
@@ -199,15 +201,6 @@ def test_the_page_is_of_files_of_its_own(app, name):
 @pytest.mark.parametrize("name", ["rows.js", "..%2fsearch.html", "../search_protocol.py", "search.html/x"])
 def test_no_other_file_is_served(app, name):
     assert request(app, "GET", f"/assets/{name}").status_code == 404
-
-
-def test_served_questions_are_traced_and_those_of_agents_too(tmp_path):
-    app = app_of("bm25", folder=tmp_path / "home", trace=tmp_path / "served.jsonl")
-    assert not (tmp_path / "served.jsonl").read_text()  # not the search that loads the weights
-    assert request(app, url="/search", json={"question": "gluten"}).status_code == 200
-    assert request(app, url="/retrieve", json={"queries": ["gluten", "iron"]}).status_code == 200
-    kinds = [kind_of(each) for each in read_spans(tmp_path / "served.jsonl")]
-    assert kinds == ["RETRIEVER", "CHAIN", "RETRIEVER", "RETRIEVER", "CHAIN"]
 
 
 @pytest.mark.usefixtures("marked_keys")

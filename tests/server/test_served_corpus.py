@@ -14,7 +14,7 @@ from r2med.foundation.runtime.stage_table import retriever
 from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
 from r2med.server.search_protocol import answer_of
-from r2med.server.served_corpus import open_served, open_served_corpus
+from r2med.server.served_corpus import ServedData, open_served, open_served_corpus
 from r2med.systems.retrieve.retriever import SearchQuery
 from support import chat_server as api
 from support.agent_turns import TOOL, agent_and_reranker
@@ -78,7 +78,7 @@ def test_a_query_has_the_same_results_alone_and_in_a_batch(served_by, dataset):
 
 
 def test_simultaneous_requests_are_answered_as_if_each_came_alone(dataset, all_served):
-    app = create_app(all_served["bm25"])
+    app = create_app(ServedData(all_served["bm25"]))
     questions = [
         {"queries": [query.text], "topk": 1 + index % 3, "return_scores": bool(index % 2)}
         for index, query in enumerate([*dataset.queries, *dataset.queries])

@@ -94,7 +94,7 @@ def _answer(
         text=f"{text} [{1 if right else len(read)}]" if read else text,
         sentences=(CitedSentence(text=text, documents=cited, supported=right and bool(cited) if read else None),),
         by_rule=True if right else None,
-        by_judge=right,
+        grade="right" if right else "wrong",
         why="The answer says the same as the reference." if right else "The answer names another cause.",
         nuggets={"n1": "support", "n2": "partial"} if right else {"n1": "none", "n2": "none"},
         statements=2,
@@ -178,6 +178,11 @@ def answer_record(
             condition: dict(Counter(each.status for each in answers if each.condition == condition))
             for condition in conditions
         },
+        grades={
+            condition: dict(Counter(each.grade for each in answers if each.condition == condition and each.grade))
+            for condition in conditions
+            if form == "open"
+        },
         queries={query: queries[query] for query in asked},
         retrieval=dict(retrieval or dict.fromkeys(asked, 0.5)),
         nuggets=nuggets,
@@ -194,10 +199,10 @@ def answer_record(
 
 
 def _judge(answers: Sequence[GivenAnswer]) -> JudgeFacts:
-    both = [each for each in answers if None not in (each.by_rule, each.by_judge)]
+    both = [each for each in answers if None not in (each.by_rule, each.grade)]
     return JudgeFacts(
         judge=JUDGE,
         controls=CONTROLS,
-        agreed=sum(each.by_rule == each.by_judge for each in both),
+        agreed=sum(each.by_rule == (each.grade == "right") for each in both),
         both=len(both),
     )

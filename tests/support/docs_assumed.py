@@ -125,7 +125,6 @@ PAGES: Mapping[str, Assumed] = {
     ),
     "share.md": Assumed({"--data Biology": "--data small", r"https://\S+/": "{files}/", "DIGEST": _digest}),
     "suites.md": Assumed({"--suite mine.toml": "--suite mine.toml --data small"}),
-    "traces.md": Assumed({"--data Biology": "--data small"}),
     "vectors.md": Assumed(
         {"hf:ORG/NAME": "path:{models}/bge", "dims=128": "dims=16"},
         before=("cp -r {models}/reason-moderncolbert my-colbert",),

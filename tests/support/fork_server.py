@@ -34,7 +34,7 @@ OFFLINE = {"HF_HUB_OFFLINE": "1"}
 """For all commands: the hub's library reads its settings when it is imported."""
 LIBRARIES = (
     "rich.console rich.table httpx2 pandas torch scipy.stats transformers.modeling_utils "
-    "transformers.models.bert.modeling_bert sentence_transformers matplotlib.figure support.faults".split()
+    "transformers.models.bert.modeling_bert sentence_transformers support.faults".split()
 )
 """What r2med's modules, or libraries of theirs, import only where it is used; some take seconds."""
 

@@ -14,7 +14,6 @@ from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.models.llm.llm_cards import LLMCard, Price
-from r2med.systems.rerank.authors_prompts import AUTHORS, read_authors
 from r2med.systems.rerank.llm_reranker import LLMReranker, LLMRerankerStage
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.retriever import SearchQuery
@@ -110,8 +109,7 @@ def reranker_of(spec: str, llm: ChatModel, *, card: LLMCard = CARD, prompts: Pat
     (call,) = parse_stage(spec)
     declared = stage(call, "rerank")
     assert isinstance(declared, LLMRerankerStage)
-    found = read_authors(declared.reranker_card.template) if declared.prompts == AUTHORS else None
-    return LLMReranker(declared, llm, card, found.templates if found else prompts, found)
+    return LLMReranker(declared, llm, card, prompts)
 
 
 def places(run: Run, query: int = 0) -> list[int]:

@@ -25,7 +25,7 @@ def record(
     seconds: float = 1.0,
     seed: int = 0,
     repeat: int = 0,
-    varies: bool | None = None,
+    varies: bool = False,
 ) -> Record:
     """Return a record with these values of nDCG@10 and MRR."""
     random = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from r2med.systems.retrieve.retriever import Searcher
 class ScriptedRetriever(Searcher):
     """A retriever that is its own searcher. A subclass has `key`, `index` and `search`."""
 
-    asks = is_replayed = varies = False
+    asks = is_replayed = varies = chooses_forms = False
     inner = ()
     name = "scripted"
 
@@ -20,6 +20,3 @@ class ScriptedRetriever(Searcher):
 
     def check(self, datasets: Any) -> None:
         """Nothing can stop it."""
-
-    def approximations(self, *_: Any) -> tuple[()]:
-        return ()

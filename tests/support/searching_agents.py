@@ -1,10 +1,11 @@
 """Agents that search and answer by a script: what each does turn by turn, on a corpus made for it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from r2med.assessment.answers.answer_controls import WORDINGS
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support.datasets import r2med_folder
@@ -90,8 +91,28 @@ def rules(scripts: Mapping[str, Sequence[str]] = SCRIPTS) -> list[dict[str, Any]
 
 
 def scripted_runtime(place: Path, scripts: Mapping[str, Sequence[str]] = SCRIPTS, **settings: Any) -> Runtime:
-    """Return a runtime whose LLM `script` follows the scripts."""
+    """Return a runtime whose LLM `script` follows the scripts, and whose LLM `judge` knows the references."""
     place.mkdir(parents=True, exist_ok=True)
-    file = place / "script.jsonl"
-    file.write_text("".join(f"{json.dumps(row)}\n" for row in rules(scripts)))
-    return Runtime(store=Store(place / "store"), model_paths={"script": file}, **settings)
+    paths = {"script": place / "script.jsonl", "judge": place / "judge.jsonl"}
+    for name, rows in (("script", rules(scripts)), ("judge", verdicts(scripts))):
+        paths[name].write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return Runtime(store=Store(place / "store"), model_paths=paths, **settings)
+
+
+def verdicts(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rules of a judge: an answer that begins with the reference, in any wording, is right."""
+    right = [
+        {
+            "when": [QUESTION.format(name), "Reference answer", f"\nAnswer:\n<<<\n{wording.format(f'Illness {name}')}"],
+            "answer": json.dumps({"why": "the same", "grade": "right"}),
+        }
+        for name in names
+        for wording in (*WORDINGS, "{}")
+    ]
+    abstaining = {
+        "when": ["Reference answer", "\nAnswer:\n<<<\nThere is not enough information"],
+        "answer": json.dumps({"why": "it settles on nothing", "grade": "nothing"}),
+    }
+    wrong = {"when": ["Reference answer"], "answer": json.dumps({"why": "something else", "grade": "wrong"})}
+    unsupported = {"when": ["Sentence:"], "answer": json.dumps({"why": "not there", "supported": False})}
+    return [*right, abstaining, wrong, unsupported]

@@ -1,10 +1,10 @@
 """`r2med serve` as a user runs it, in a process of its own; and a client like that of Search-R1's agents."""
 
+import json
 import os
 import select
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -66,33 +66,19 @@ class Served:
 
 
 @contextmanager
-def serving(
-    *arguments: str | Path, files: int | None = None, limits: Mapping[str, int] | None = None, **changes: str | Path
-) -> Iterator[Served]:
-    """Yield a server that printed its line, with a limit of open files if there is one; it is killed at the end.
-
-    `limits` are written into the file of `--limits`.
-    """
-    program = ["-m", "r2med"] if files is None else ["-c", _LIMITED, str(files)]
-    with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder) / "limits.toml"
-        table.write_text("".join(f"{name} = {limit}\n" for name, limit in (limits or {}).items()))
-        words = [*program, "serve", *arguments, "--port", "0", "--limits", table]
-        with started(words, **changes) as process:
-            yield Served(process, first_line(process))
-
-
-@contextmanager
-def limited(files: int, *words: str | Path, **changes: str | Path) -> Iterator[Served]:
-    """Yield the server of any command that takes --port, with a limit of open files."""
-    with started(["-c", _LIMITED, str(files), *words, "--port", "0"], **changes) as process:
+def serving(*arguments: str | Path, limits: Mapping[str, int] | None = None, **changes: str | Path) -> Iterator[Served]:
+    """Yield a server that printed its line; it is killed at the end. `limits` are other values of its constants."""
+    program = ["-c", _WITH_LIMITS, json.dumps(limits)] if limits else ["-m", "r2med"]
+    with started([*program, "serve", *arguments, "--port", "0"], **changes) as process:
         yield Served(process, first_line(process))
 
 
-_LIMITED = """
-import resource, sys
-files = int(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+_WITH_LIMITS = """
+import json, sys
+from r2med.server import limits
+for name, value in json.loads(sys.argv.pop(1)).items():
+    assert hasattr(limits, name)
+    setattr(limits, name, value)
 from r2med.cli import main
 main()
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from r2med.evaluation.records.answer_record import (
@@ -32,21 +32,14 @@ def synthetic(
     dataset: str = "Biology",
     retrieval: Sequence[float] = (),
     measure: str = "accuracy",
-    undecided: Collection[str] = (),
 ) -> AnswerRecord:
-    """Return a record with these values of a measure, one for each question. None is a question without a value.
-
-    `undecided` are queries whose answers are not decided in any condition.
-    """
+    """Return a record with these values of a measure, one for each question. None is a question without a value."""
     size = max(map(len, values.values()))
     plain = retrieval_record(system, dataset, [0.5] * size)
     known = {
         condition: {f"q{n}": {measure: float(value)} for n, value in enumerate(row) if value is not None}
         for condition, row in values.items()
     }
-    for rows in known.values() if undecided else ():
-        for query, row in rows.items():
-            row["undecided"] = float(query in undecided)
     return AnswerRecord(
         key=answer_key({"system": system, "reader": reader}, dataset),
         system=system,

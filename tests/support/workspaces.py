@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TIMES = {"created", "named", "timings", "checksum", "latency_p50", "latency_p95"} | {
+TIMES = {"created", "named", "timings", "checksum"} | {
     "seconds",
     "encoder_seconds",
     "seconds_per_query",

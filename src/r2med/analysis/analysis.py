@@ -10,7 +10,6 @@ from typing import Any
 from r2med.analysis.material import Material
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.lazy import loaded
-from r2med.foundation.core.notices import Notice
 from r2med.foundation.core.one_or_many import flattened
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.csv_text import table_csv
@@ -29,21 +28,21 @@ class AnalysisKind:
     function: str
     """MODULE:NAME of a function that takes Material and returns a Section."""
     summary: str
-    asks: bool = False
-    """True if it may ask an LLM. Such an analysis runs only if it is named."""
+    plan: str = ""
+    """MODULE:NAME of a function that takes Material and returns what would be asked, by prompt template.
+
+    Only an analysis that asks an LLM has one. It runs only if it is named.
+    """
 
 
 ANALYSES = {
     "overlap": AnalysisKind(
         "overlap_report:overlap",
-        "what queries share with relevant documents, by words, BM25 and cosine, beside known medical datasets",
+        "what queries share with relevant documents, by words, BM25 and cosine, beside a known medical dataset",
     ),
     "reliability": AnalysisKind(
         "reliability:reliability",
-        "smallest visible gap, number of queries needed, stability of ranks, unjudged documents, duplicate texts",
-    ),
-    "measures": AnalysisKind(
-        "measure_rankings:measures", "how rankings by other measures agree, and which systems change places"
+        "smallest visible gap, number of queries needed, rankings by halves and by other measures, unjudged documents",
     ),
     "slices": AnalysisKind(
         "query_slices:query_slices", "scores by task, scenario, body system, length, number of relevant documents"
@@ -53,10 +52,13 @@ ANALYSES = {
     ),
     "difficulty": AnalysisKind(
         "difficulty:difficulty",
-        "why queries are hard: terminology, sparsity, knowledge, reasoning, reviewers' judgement; an LLM may answer",
-        asks=True,
+        "why queries are hard: terminology, sparsity, knowledge, reasoning, reviewers' judgement",
     ),
-    "contamination": AnalysisKind("contamination:contamination", "documents that an LLM continues verbatim", asks=True),
+    "contamination": AnalysisKind(
+        "contamination:contamination",
+        "documents and questions that an LLM continues verbatim",
+        "contamination:contamination_plan",
+    ),
 }
 
 
@@ -110,11 +112,11 @@ def _analysed(
     for name in wanted:
         announce(name)
         try:
-            sections.append(function(name)(given))
+            sections.append(_function(ANALYSES[name].function)(given))
         except UserError as error:
             if names:
                 raise
-            sections.append(Section(name, (), Notice("Not analysed: ", error), name=name))
+            sections.append(Section(name, (), f"Not analysed: {error}", name=name))
     page = Page(
         "What the benchmark and its results show",
         sections,
@@ -126,15 +128,12 @@ def _analysed(
     return Analysis(page, tuple(_write(Path(out), page)))
 
 
-def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Plan]:
+def analysis_plans(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Plan]:
     """Return what the analyses would ask, by prompt template. Nothing is asked or written."""
     with running(setup) as runtime:
-        untraced = runtime.with_settings(trace=None, trace_content=False)  # answers of the journal are read
-        given = Material.given(untraced, rehearsal=True, **material)
-        for name in checked_names(names):
-            if ANALYSES[name].asks:
-                function(name)(given)
-        return given.questions.previews
+        given = Material.given(runtime, **material)
+        places = [ANALYSES[name].plan for name in checked_names(names) if ANALYSES[name].plan]
+        return {template: plan for place in places for template, plan in _function(place)(given).items()}
 
 
 def checked_names(names: Sequence[str]) -> list[str]:
@@ -142,12 +141,12 @@ def checked_names(names: Sequence[str]) -> list[str]:
     for name in names:
         if name not in ANALYSES:
             raise unknown("analysis", name, ANALYSES)
-    return list(dict.fromkeys(names)) or [name for name, each in ANALYSES.items() if not each.asks]
+    return list(dict.fromkeys(names)) or [name for name, each in ANALYSES.items() if not each.plan]
 
 
-def function(name: str) -> Callable[[Material], Section]:
-    """Import and return the function of an analysis."""
-    found: Callable[[Material], Section] = loaded(f"r2med.analysis.{ANALYSES[name].function}")
+def _function(place: str) -> Callable[[Material], Any]:
+    """Import and return a function of an analysis."""
+    found: Callable[[Material], Any] = loaded(f"r2med.analysis.{place}")
     return found
 
 

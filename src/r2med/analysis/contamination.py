@@ -1,14 +1,14 @@
 """Does an LLM know the dataset by heart? It sees the start of a text and must continue it word for word.
 
-The texts are documents of the corpus, and questions with their reference answers. They are a fixed random sample, or
-all on request. Texts that are too short are left out.
+The texts are documents of the corpus, and questions with their reference answers. They are a fixed random sample. Texts
+that are too short are left out.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -17,14 +17,20 @@ from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Section, Table
 from r2med.foundation.text.plurals import counted
 from r2med.models.ask.answers import LLMAnswer, Text
-from r2med.models.ask.ask import AskedItem
+from r2med.models.ask.ask import Ask, AskedItem
+from r2med.models.llm.costs import listed_kinds
+from r2med.models.llm.journaled import open_chat
+from r2med.models.llm.llm_cards import resolve_llm
+from r2med.models.prompts.templates import packaged_template
 
+PROMPT = "continue"
+"""The name of the question and of its template."""
 SHOWN_WORDS, HIDDEN_WORDS = 40, 40
 """Number of words that the LLM sees, and of the next words that it should produce."""
 MIN_WORDS = SHOWN_WORDS + HIDDEN_WORDS
@@ -48,99 +54,94 @@ class Continuation(LLMAnswer):
 
 
 def contamination(material: Material) -> Section:
-    """Return how much of the documents an LLM continues verbatim."""
-    if not material.runtime.setup.llm:
-        raise UserError("contamination needs an LLM: name one, as in ", Setting("Setup", llm="smollm2"))
+    """Return how much of the documents and questions an LLM continues verbatim."""
+    ask = _question(material)
     rows: list[list[Value]] = []
-    asked: list[list[Value]] = []
-    used = 0
-    count = None if material.all_documents else material.queries or DEFAULT_DOCUMENTS
-    for name, dataset in material.datasets.items():
-        drawn = [(text[:SHOWN_WORDS], text[SHOWN_WORDS:]) for text in documents(dataset, count)]
-        used += len(drawn)
-        rows.append([name, len(dataset.corpus), *_continued(material, f"{name} document", drawn)])
-        asked.append([name, len(dataset.queries), *_continued(material, f"{name} question", questions(dataset, count))])
+    for name, noun, size, texts in _texts(material):
+        said = ask.ask(_items(texts), lambda _, answer: str(answer.continuation)).outcomes
+        hidden = [" ".join(words) for _, words in texts]
+        rows.append([name, f"{noun}s", size, *_figures(hidden, [said.get(number) for number in range(len(texts))])])
     longest = f"runs of {MIN_RUN_WORDS} words or more"
-    heads = (
-        "dataset",
-        "documents in corpus",
-        "documents continued",
-        "words in order",
-        "by chance",
-        "longest run",
-        longest,
-    )
+    heads = ("dataset", "texts", "in the dataset", "continued", "words in order", "by chance", "longest run", longest)
+    documents_used = counted(material.queries or DEFAULT_DOCUMENTS, "document")
     note = (
         f"The LLM sees {SHOWN_WORDS} words of a document and continues it. Its text is compared with the next "
         f"{HIDDEN_WORDS} words. Words in order: the share of these words that it contains in the same order. By "
-        f"chance: the same share for the words of another document. {_selection(material)}"
+        "chance: the same share for the words of another text. The documents are a random sample of up to "
+        f"{documents_used} of at least {MIN_WORDS} words from each dataset. The sample is the same each time. The text "
+        "of a question has its reference answer after it, and the LLM sees the first half, at most "
+        f"{SHOWN_WORDS} words. Questions of fewer than {MIN_QUESTION_WORDS} words are left out."
     )
-    llm = material.runtime.setup.llm
-    table = Table.of(heads, rows, f"Documents that {llm} continues verbatim", note, name="contamination")
-    question_heads = ("dataset", "queries", "questions continued", *heads[3:])
-    question_note = (
-        "As above, for the text of a question with its reference answer after it. The LLM sees the first half, at most "
-        f"{SHOWN_WORDS} words. Texts of fewer than {MIN_QUESTION_WORDS} words are left out."
-    )
-    title = f"Questions and answers that {llm} continues verbatim"
-    of_questions = Table.of(question_heads, asked, title, question_note, name="contamination-questions")
-    shares = [
-        f"{max(known):.0%} of a dataset's {noun}"
-        for noun, part in (("documents", rows), ("questions", asked))
-        if (known := [row[-1].value for row in part if isinstance(row[-1], Estimate)])
-    ]
-    lead = f"At most {' and '.join(shares)} are continued with {MIN_RUN_WORDS} or more of their words in a row."
-    if not shares:
-        why = "No text was continued" if used else f"No document has {MIN_WORDS} words, which are needed"
-        lead = f"{why}, so nothing is known."
-    notes = list(material.questions.notes("continue"))
-    return Section("Contamination", [table, of_questions], lead, notes, name="contamination")
+    title = f"Texts that {material.runtime.setup.llm} continues verbatim"
+    table = Table.of(heads, rows, title, note, name="contamination")
+    tally = ask.tally
+    kinds = f"; {tally.failures.total():,} had no usable answer ({listed_kinds(tally.failures)})"
+    asked = f"{ask.chat.card.spec} was asked {tally.asked:,} × {PROMPT}{kinds if tally.failures else ''}."
+    return Section("Contamination", [table], _lead(rows, tally.asked), [asked], name="contamination")
+
+
+def contamination_plan(material: Material) -> dict[str, Plan]:
+    """Return what the analysis would ask, by prompt template. Nothing is asked."""
+    items = [item for _, _, _, texts in _texts(material) for item in _items(texts)]
+    return {PROMPT: _question(material).preview(items)} if items else {}
+
+
+def _question(material: Material) -> Ask:
+    """Return the question to the LLM. Raises UserError if none was named."""
+    setup = material.runtime.setup
+    if not setup.llm:
+        raise UserError("contamination needs an LLM: name one, as in llm (--llm smollm2)")
+    chat = open_chat(resolve_llm(setup.llm, setup), material.runtime)
+    chat = chat.about(*(dataset.label for dataset in material.datasets.values()))
+    return Ask(chat, packaged_template("r2med.analysis", PROMPT), Continuation)
 
 
 ShownHidden = tuple[list[str], list[str]]
 """The words of a text that an LLM sees, and those that it should produce."""
 
 
-def _continued(material: Material, kind: str, texts: Sequence[ShownHidden]) -> list[Value]:
-    """Ask an LLM to continue texts, and return the figures of its continuations. `kind` names them in traces."""
-    items = [
-        AskedItem(f"{kind} {number}", {"text": " ".join(shown), "words": str(len(hidden))})
-        for number, (shown, hidden) in enumerate(texts, 1)
+def _texts(material: Material) -> Iterator[tuple[str, str, int, list[ShownHidden]]]:
+    """Yield a dataset, a kind of text, the number of such texts in the dataset, and those that an LLM continues."""
+    count = material.queries or DEFAULT_DOCUMENTS
+    for name, dataset in material.datasets.items():
+        drawn = [(text[:SHOWN_WORDS], text[SHOWN_WORDS:]) for text in documents(dataset, count)]
+        yield name, "document", len(dataset.corpus), drawn
+        yield name, "question", len(dataset.queries), questions(dataset, count)
+
+
+def _items(texts: Sequence[ShownHidden]) -> list[AskedItem]:
+    return [AskedItem({"text": " ".join(shown), "words": str(len(hidden))}) for shown, hidden in texts]
+
+
+def _lead(rows: Sequence[Sequence[Value]], asked: int) -> str:
+    shares = [
+        f"{max(known):.0%} of a dataset's {noun}"
+        for noun in ("documents", "questions")
+        if (known := [row[-1].value for row in rows if row[1] == noun and isinstance(row[-1], Estimate)])
     ]
-    said = material.questions.ask("continue", items, Continuation, lambda _, answer: str(answer.continuation))
-    return _figures([" ".join(hidden) for _, hidden in texts], said)
+    if shares:
+        return f"At most {' and '.join(shares)} are continued with {MIN_RUN_WORDS} or more of their words in a row."
+    why = "No text was continued" if asked else "No text is long enough"
+    return f"{why}, so nothing is known."
 
 
-def questions(dataset: Dataset, count: int | None) -> list[ShownHidden]:
-    """Return a fixed random sample of questions with their answers, in two halves; all of them if `count` is None."""
-    size = len(dataset.queries)
-    order = range(size) if count is None else np.random.default_rng(SEED).permutation(size).tolist()
+def questions(dataset: Dataset, count: int) -> list[ShownHidden]:
+    """Return a fixed random sample of questions with their answers, in two halves."""
+    order = np.random.default_rng(SEED).permutation(len(dataset.queries)).tolist()
     texts = (f"{dataset.queries[place].text} {dataset.queries[place].answer or ''}".split() for place in order)
     long_enough = (text for text in texts if len(text) >= MIN_QUESTION_WORDS)
     halves = ((text, min(SHOWN_WORDS, len(text) // 2)) for text in long_enough)
     return [(text[:at], text[at : at + HIDDEN_WORDS]) for text, at in itertools.islice(halves, count)]
 
 
-def documents(dataset: Dataset, count: int | None) -> list[list[str]]:
-    """Return the first words of a fixed random sample of documents; those of all documents if `count` is None.
+def documents(dataset: Dataset, count: int) -> list[list[str]]:
+    """Return the first words of a fixed random sample of documents.
 
     Only documents of at least `MIN_WORDS` words count. A smaller sample is the beginning of a larger one.
     """
-    size = len(dataset.corpus)
-    order = range(size) if count is None else np.random.default_rng(SEED).permutation(size).tolist()
+    order = np.random.default_rng(SEED).permutation(len(dataset.corpus)).tolist()
     texts = (dataset.corpus.text(row).split(maxsplit=MIN_WORDS)[:MIN_WORDS] for row in order)
     return list(itertools.islice((text for text in texts if len(text) == MIN_WORDS), count))
-
-
-def _selection(material: Material) -> str:
-    """Return a sentence that says which documents were used."""
-    if material.all_documents:
-        return f"All documents of at least {MIN_WORDS} words were used."
-    count = counted(material.queries or DEFAULT_DOCUMENTS, "document")
-    return (
-        f"The documents are a random sample of up to {count} of at least {MIN_WORDS} words from each dataset. The "
-        "sample is the same each time."
-    )
 
 
 def _figures(hidden: Sequence[str], said: Sequence[str | None]) -> list[Value]:

@@ -8,9 +8,6 @@ from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.pages.estimate import Estimate
 
-RESAMPLES = 2000
-"""Number of bootstrap samples for an interval. Its bounds then vary by one or two hundredths of its width."""
-
 
 def mean_interval(values: Floats, top: float | None = 1.0) -> Estimate | None:
     """Return the mean over queries with its interval. Queries without a value (NaN) do not count.

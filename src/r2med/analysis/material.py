@@ -1,4 +1,4 @@
-"""The material of analyses: datasets, records and an LLM. Each is opened on first use."""
+"""The material of analyses: datasets and records. Each is opened on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from r2med.analysis.llm_questions import Questions
 from r2med.data import Dataset
 from r2med.data.given_data import GivenData, data_words, given_data, loaded
 from r2med.evaluation.comparison.largest_group import largest_group, names_systems
@@ -21,14 +20,12 @@ from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_rec
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Command
-from r2med.foundation.core.one_or_many import several
 from r2med.foundation.runtime.runtime import Runtime
 
 
 @dataclass(frozen=True)
 class Material:
-    """Datasets, records and LLM that all analyses of one report share."""
+    """Datasets, records and settings that all analyses of one report share."""
 
     runtime: Runtime
     data: Sequence[GivenData] = ()
@@ -40,17 +37,10 @@ class Material:
     measure: str = MEASURE
     model: str = ""
     """Embedding model for cosine similarities."""
-    thresholds: Sequence[float] = ()
-    """Overlaps below which queries are counted. Without any, the default ones are used."""
     synonyms: Path | None = None
     """A table of synonyms. The analysis difficulty compares concepts by it."""
     queries: int = 0
-    """Number of queries, or documents, of each dataset that an LLM is asked about. 0 means all queries, and the
-    default sample of documents."""
-    all_documents: bool = False
-    """True if contamination asks about all documents instead of a sample."""
-    rehearsal: bool = False
-    """True if nothing may be asked."""
+    """Number of documents and of questions of each dataset that an LLM is asked about. 0 means the default sample."""
 
     @classmethod
     def given(cls, runtime: Runtime, **fields: Any) -> Material:
@@ -60,7 +50,7 @@ class Material:
             if name not in known:
                 raise unknown("setting of an analysis", name, known)
         forms: dict[str, Callable[[Any], Any]] = {
-            **{"data": given_data, "systems": given_records, "thresholds": several},
+            **{"data": given_data, "systems": given_records},
             **{name: Path for name in ("results", "synonyms") if fields.get(name) is not None},
         }
         return cls(runtime, **{name: forms[name](value) if name in forms else value for name, value in fields.items()})
@@ -72,11 +62,6 @@ class Material:
         return ", ".join([*data_words(self.data), *records])
 
     @cached_property
-    def questions(self) -> Questions:
-        """The LLM, with the questions that it was asked so far."""
-        return Questions(self.runtime, lambda: [each.label for each in self.datasets.values()], self.rehearsal)
-
-    @cached_property
     def collection(self) -> RecordCollection:
         """The records on the named datasets."""
         read = collect(self.systems, self.results, self.max_failures)
@@ -86,8 +71,8 @@ class Material:
         cells = {key: kept for key, kept in read.cells.items() if key[1] in wanted}
         if not cells:
             raise UserError(
-                f"there are no records of {', '.join(data_words(self.data))}: make some with ",
-                Command("run", "bm25", data="NAME"),
+                f"there are no records of {', '.join(data_words(self.data))}: make some with r2med run bm25 --data "
+                "NAME",
             )
         return RecordCollection(cells)
 

@@ -66,8 +66,6 @@ class DocumentPairs:
 class Overlap:
     """What a query and a document share, with one value for each pair."""
 
-    jaccard: Floats
-    """Share of the terms of either text that both contain."""
     coverage: Floats
     """Share of the query's terms that the document contains."""
     weighted: Floats
@@ -179,7 +177,7 @@ class QueryTerms:
 def shared_terms(asked: QueryTerms, index: Index, pairs: DocumentPairs) -> Overlap:
     """Return the overlap of each pair."""
     distinct, positions = np.unique(pairs.rows, return_inverse=True)
-    held, sizes, lengths = _documents(asked.terms, index, distinct)
+    held, lengths = _documents(asked.terms, index, distinct)
     spread = np.repeat(lengths, np.diff(held.indptr))
     impacts = held.copy()
     impacts.data = SCORER.impacts(held.data, SCORER.norms(spread, index.collection, BM25().k1, BM25().b))
@@ -193,20 +191,19 @@ def shared_terms(asked: QueryTerms, index: Index, pairs: DocumentPairs) -> Overl
         both = marks[q].multiply(held_marks[d]).tocsr()
         shared = np.asarray(both.sum(axis=1)).ravel()
         scores = np.asarray(asked.weights[q].multiply(impacts[d]).sum(axis=1)).ravel()
-        either = np.maximum(1, query_sizes[q] + sizes[d] - shared)
         coverage = shared / np.maximum(1, query_sizes[q])
         weighted = (both @ asked.idf) / np.where(query_idf[q] > 0, query_idf[q], 1.0)
-        values.append(np.array([shared / either, coverage, weighted, scores]))
-    return Overlap(*(np.hstack(values) if values else np.zeros((4, 0))))
+        values.append(np.array([coverage, weighted, scores]))
+    return Overlap(*(np.hstack(values) if values else np.zeros((3, 0))))
 
 
 def _marks(counts: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(counts.data)), counts.indices, counts.indptr), counts.shape)
 
 
-def _documents(terms: pa.Array, index: Index, rows: npt.NDArray[Any]) -> tuple[sparse.csr_array, Positions, Positions]:
-    """Return the term counts of documents (documents × terms), and their numbers of distinct and of all terms."""
-    parts, sizes, lengths = [], [], []
+def _documents(terms: pa.Array, index: Index, rows: npt.NDArray[Any]) -> tuple[sparse.csr_array, Positions]:
+    """Return the term counts of documents (documents × terms), and their numbers of terms."""
+    parts, lengths = [], []
     for segment, where in zip(index.segments, index.positions(terms), strict=True):
         documents = len(segment.lengths)
         local = rows[(rows >= segment.start) & (rows < segment.start + documents)] - segment.start
@@ -216,9 +213,8 @@ def _documents(terms: pa.Array, index: Index, rows: npt.NDArray[Any]) -> tuple[s
         )
         part = postings[:, where[known]].tocsr()[local].astype(np.int64)
         parts.append(sparse.csr_array((part.data, known[part.indices], part.indptr), (len(local), len(terms))))
-        sizes.append(np.bincount(segment.documents, minlength=documents)[local])
         lengths.append(segment.lengths[local].astype(np.int64))
-    return sparse.vstack(parts, format="csr"), np.concatenate(sizes), np.concatenate(lengths)
+    return sparse.vstack(parts, format="csr"), np.concatenate(lengths)
 
 
 def cosines(dataset: Dataset, model: str, runtime: Runtime) -> dict[str, tuple[DocumentPairs, Floats]]:

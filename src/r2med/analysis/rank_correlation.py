@@ -1,4 +1,4 @@
-"""Correlate rankings of systems: Kendall's τ and τ_AP, which gives more weight to the top of the ranking.
+"""Correlate rankings of systems by Kendall's τ.
 
 Figures are systems × draws, so that many pairs of rankings are correlated at once. Two systems are tied if their
 figures differ by no more than `EQUALITY_MARGIN`.
@@ -56,33 +56,3 @@ def _known_orders(values: Values) -> Floats | None:
         return None
     low, high = difference_intervals(values, SystemPairs.all(len(next(iter(values.values())))))
     return np.asarray((low > 0).astype(np.float64) - (high < 0))  # NaN, for equal systems, is neither
-
-
-def tau_ap(figures: Floats, reference: Floats) -> float:
-    """Return τ_AP of one ranking with a reference (Yilmaz, Aslam and Robertson 2008), for at least two systems.
-
-    Tied systems have no order, so the value is the mean over all their orders.
-    """
-    count = len(figures)
-    above, tied = _above(figures)
-    right, equal = _above(reference)
-    correct = right + equal / 2
-    higher, peers = above.sum(axis=0), tied.sum(axis=0)
-    found = (above * correct).sum(axis=0)
-    of_peers = (tied * correct).sum(axis=0) / np.maximum(peers, 1)
-    # A system with j of its tied peers above it has the rank 1 + higher + j. Every j is equally likely.
-    j = np.arange(count)
-    ranks = higher[:, None] + j
-    shares = (found[:, None] + of_peers[:, None] * j) / np.maximum(ranks, 1)
-    counted = (j <= peers[:, None]) & (ranks > 0)
-    total = (np.where(counted, shares, 0.0).sum(axis=1) / (1 + peers)).sum()
-    return float(2 * total / (count - 1) - 1)
-
-
-def _above(figures: Floats) -> tuple[Floats, Floats]:
-    """Return two tables, row × column: 1 if the system of the row is better, and 1 if both are tied."""
-    differences = figures[:, None] - figures[None, :]
-    tied = np.abs(differences) <= EQUALITY_MARGIN
-    above = (differences > 0) & ~tied
-    np.fill_diagonal(tied, False)
-    return above.astype(np.float64), tied.astype(np.float64)

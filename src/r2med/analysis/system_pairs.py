@@ -14,7 +14,6 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import means
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Command
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.page import Section, Table
 
@@ -26,8 +25,7 @@ def _pairs(material: Material) -> list[tuple[str, str]]:
     """Return every pair of systems. Raises UserError if no two systems share a dataset."""
     if len(material.shared.systems) < 2 or not material.values:
         raise UserError(
-            "this needs two systems that were run on the same datasets: ",
-            Command("run", ["bm25", "rm3 → bm25"], data="NAME"),
+            "this needs two systems that were run on the same datasets: r2med run bm25 'rm3 → bm25' --data NAME",
         )
     return list(combinations(material.shared.systems, 2))
 

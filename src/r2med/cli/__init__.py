@@ -111,9 +111,7 @@ def _end(error: BaseException) -> None:
     from r2med.foundation.core.errors import UserError
 
     if isinstance(error, UserError):
-        from r2med.foundation.runtime.typed_notices import as_typed
-
-        _stop(as_typed(error.message))
+        _stop(str(error))
     if isinstance(error, BrokenPipeError):  # `r2med … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -215,21 +213,14 @@ def _raise_on_signals() -> None:
 
 
 def _log_to_stderr() -> None:
-    """Print the log messages of the library as plain lines on stderr, apart from results. They name flags."""
+    """Print the log messages of the library as plain lines on stderr, apart from results."""
     import logging
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            from r2med.foundation.core.errors import UserError
-            from r2med.foundation.core.notices import Notice, Setting
-            from r2med.foundation.runtime.typed_notices import as_typed
             from r2med.foundation.text.terminal_text import printable
 
-            carriers = Notice, Setting, UserError
-            given = record.args if isinstance(record.args, tuple) else ()
-            typed = tuple(as_typed(Notice(each)) if isinstance(each, carriers) else each for each in given)
-            line = record.msg % typed if typed else record.getMessage()
-            print(f"note: {printable(as_typed(line))}", file=sys.stderr)
+            print(f"note: {printable(record.getMessage())}", file=sys.stderr)
 
     logger = logging.getLogger("r2med")
     logger.addHandler(Notes())

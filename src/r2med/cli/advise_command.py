@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from r2med.cli.generated import Shown
-from r2med.foundation.core.notices import Notice
-from r2med.foundation.text.terminal_text import quoted
 
 if TYPE_CHECKING:
     from r2med.evaluation.advice.advice import Advice, Rung
@@ -17,14 +14,14 @@ if TYPE_CHECKING:
 UNKNOWN = "unknown"
 
 
-def show_advice(advice: Advice, out: str | Path) -> Shown:
+def show_advice(advice: Advice) -> Shown:
     """Show the pipelines and the recommended one."""
     from dataclasses import asdict
 
-    return Shown(_page(advice, Path(out)), asdict(advice))
+    return Shown(_page(advice), asdict(advice))
 
 
-def _page(advice: Advice, folder: Path) -> Page:
+def _page(advice: Advice) -> Page:
     from r2med.evaluation.measure import HEADLINE_MEASURE
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Note, Page, Section, Table
@@ -39,7 +36,7 @@ def _page(advice: Advice, folder: Path) -> Page:
         Column("$ / 1,000", "dollars", missing=UNKNOWN),
     )
     table = Table(columns, [_row(rung, advice) for rung in advice.rungs])
-    lines = (*advice.verdict(), f"Use it: {advice.serve}", f"The ladder as a picture: r2med board {quoted(folder)}")
+    lines = (*advice.verdict(), f"Use it: {advice.serve}")
     notes = [Note(line, whole=True) for line in _notes(advice)]
     verdict = [Note(line, whole=True) for line in lines]
     return Page(f"Advice for {advice.dataset}", [Section("", [table, *notes]), Section("", verdict)], kind="advice")
@@ -70,11 +67,13 @@ def _notes(advice: Advice) -> list[str]:
         if rung.unranked
     ]
     if tuned:
-        tried = ", ".join(f"{rung.tuned} settings of {rung.group}" for rung in tuned)
+        tried = ", ".join(f"{rung.tuned} settings of {rung.tuned_from}" for rung in tuned)
         lines.append(
-            f"Tried: {tried}. A question's score comes from settings chosen on other questions; the settings shown are "
-            "those that all questions together prefer."
+            f"Tried: {tried}. A question's score comes from what was chosen on other questions; shown is what all "
+            "questions together prefer."
         )
     if len(advice.rungs) > 1:
-        lines.append("p is adjusted for the number of comparisons with the best (Holm).")
-    return [*lines, *(Notice("left out: ", line) for line in advice.left_out)]
+        lines.append(
+            "p is adjusted for all pairs of pipelines (max-T). Each interval is of its pipeline or pair alone."
+        )
+    return [*lines, *(f"left out: {line}" for line in advice.left_out)]

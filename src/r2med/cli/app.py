@@ -13,8 +13,7 @@ from r2med.cli.analyse_command import show_analysis
 from r2med.cli.answer_command import show_answers
 from r2med.cli.board_command import show_board
 from r2med.cli.build_command import show_build_calls, show_built, show_example_plan
-from r2med.cli.catalogue_command import show_lines, show_listing, show_name, show_nothing, show_verified_cache
-from r2med.cli.cite_command import show_citation
+from r2med.cli.catalogue_command import show_lines, show_listing, show_name, show_nothing
 from r2med.cli.compare_command import show_comparison
 from r2med.cli.data_command import show_example, show_exported, show_fetched, show_problems, show_training
 from r2med.cli.data_import_command import confirm_import, show_import
@@ -25,7 +24,6 @@ from r2med.cli.help_pages import Application
 from r2med.cli.label_command import show_audit, show_judged, show_nuggets
 from r2med.cli.lock_command import show_lock
 from r2med.cli.plan_output import show_calls, show_plan
-from r2med.cli.prompts_command import show_fetched_prompt, show_new_prompts
 from r2med.cli.records_command import records
 from r2med.cli.reproduce_command import show_expected, show_reproductions
 from r2med.cli.run_command import show_results
@@ -36,13 +34,12 @@ from r2med.cli.why_command import show_story
 from r2med.foundation.text.terminal_text import printable
 from r2med.public.answer_functions import analyse, answer, reproduce
 from r2med.public.build_functions import example_build, run_build, show_build
-from r2med.public.catalogue_functions import check_model, list_, show
+from r2med.public.catalogue_functions import list_, show
 from r2med.public.compare_functions import compare, score
 from r2med.public.data_functions import check_data, example_data, export_data, fetch_data, import_data, training_data
 from r2med.public.label_functions import advise, audit, judge, nuggets
 from r2med.public.look_functions import board, search, serve, why
-from r2med.public.machine_functions import cite, clear_cache, doctor, list_cache, verify_cache
-from r2med.public.prompt_functions import fetch_prompts, new_prompts
+from r2med.public.machine_functions import clear_cache, doctor, list_cache
 from r2med.public.review_functions import export_review, import_review, serve_review, show_review
 from r2med.public.run_functions import generate, lock, run
 from r2med.public.share_functions import pack, submit, unpack, verify
@@ -106,17 +103,9 @@ review.command("export")(generated(export_review, show_lines))
 review.command("import")(generated(import_review, show_lines))
 review.command("show")(generated(show_review, show_listing))
 
-prompts = Application(
-    help="Start a set of prompt templates of your own, or fetch the prompt of a reranker's authors.",
-    no_args_is_help=True,
-)
-prompts.command("new")(generated(new_prompts, show_new_prompts))
-prompts.command("fetch")(generated(fetch_prompts, show_fetched_prompt))
-
-cache = Application(help="List, check and clear the artefacts that are kept for later runs.", no_args_is_help=True)
+cache = Application(help="List and clear the artefacts that are kept for later runs.", no_args_is_help=True)
 cache.command("list")(generated(list_cache, show_listing))
 cache.command("clear")(generated(clear_cache, show_listing))
-cache.command("verify")(generated(verify_cache, show_verified_cache))
 
 PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     "Measure systems": {
@@ -150,13 +139,10 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
         "verify": generated(verify, show_verifications),
         "pack": generated(pack, show_pack),
         "unpack": generated(unpack, show_unpacked),
-        "cite": generated(cite, show_citation),
     },
     "Look things up": {
         "list": generated(list_, show_listing),
         "show": generated(show, show_name),
-        "check-model": generated(check_model, show_lines),
-        "prompts": prompts,
         "doctor": generated(doctor, show_diagnosis),
         "cache": cache,
     },

@@ -1,4 +1,4 @@
-"""What `r2med list`, `show`, `check-model` and the commands of the cache show."""
+"""What `r2med list`, `show` and the commands of the cache show."""
 
 from __future__ import annotations
 
@@ -38,9 +38,3 @@ def show_lines(listing: Listing) -> None:
     for section in listing.page.sections:
         for line in section.sentences:
             print(printable(line))
-
-
-def show_verified_cache(listing: Listing) -> int:
-    """Show what is damaged. The command ends with 1 if anything is."""
-    show_lines(listing)
-    return 1 if listing.value["damaged"] else 0

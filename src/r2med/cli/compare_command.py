@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from r2med.evaluation.comparison.comparison import Comparison
     from r2med.evaluation.comparison.gaps import Pair
     from r2med.evaluation.comparison.gate import GateVerdict
-    from r2med.foundation.pages.page import Content, Note, Page, Section, Table
+    from r2med.foundation.pages.page import Note, Page, Section, Table
 
 MAX_GAP_TABLES = 3
 """Pairs up to which each is shown dataset by dataset."""
@@ -27,20 +27,12 @@ def show_comparison(
     *,
     pairs: Annotated[
         bool,
-        Flag("Also print each pair, with its tests and the queries that moved most, as all other formats do.", OUTPUT),
+        Flag("Also print each pair with its tests, as all other formats do.", OUTPUT),
     ] = False,
 ) -> Shown:
     """Show the ranking for people, and a table of all pairs for papers and spreadsheets."""
-    from r2med.evaluation.comparison.corrected_scores import estimates_page
-    from r2med.foundation.pages.page import Section
-
-    if compared.estimates is not None:
-        page = estimates_page(compared.estimates)
-    else:
-        with_pairs = pairs or form == "html" or bool(compared.slices)  # slices are shown with their pair only
-        page = _verdicts(compared, with_pairs) if form in ("text", "html") else _pairs(compared)
-    if compared.choice is not None:
-        page = replace(page, sections=[*page.sections, Section("", compared.choice.sentences(compared.measure))])
+    with_pairs = pairs or form == "html" or bool(compared.slices)  # slices are shown with their pair only
+    page = _verdicts(compared, with_pairs) if form in ("text", "html") else _pairs(compared)
     if compared.gate:
         page = replace(page, sections=[*page.sections, _gate(compared.gate)])
     if compared.files and form == "text":
@@ -81,20 +73,18 @@ def _verdicts(compared: Comparison, with_pairs: bool) -> Page:
     from r2med.evaluation.records.used_labels import AS_PUBLISHED
     from r2med.foundation.pages.page import Note, Page, Section
 
-    tables = [_ranking(compared)]
-    if any(standing.varies for standing in compared.systems):
-        tables.append(_chance(compared))
-    notes = [Note(verdicts.class_rule(compared), "quiet")]
+    notes = [Note(verdicts.mark_rule(compared), "quiet")]
     if compared.labels != AS_PUBLISHED:
         notes.insert(0, Note(f"Labels: {compared.labels}.", "quiet"))
-    sections = [Section(compared.heading, [*tables, *notes])]
+    sections = [Section(compared.heading, [_ranking(compared), *notes])]
     if with_pairs:
         sections += [_pair(compared, pair) for pair in compared.pairs]
     elif len(compared.pairs) == 1 or compared.baseline:
         sections.append(Section("", [_verdict(compared, pair) for pair in compared.pairs]))
     warnings = [Note(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
     more = [] if with_pairs else [_differing(compared)]
-    sections.append(Section("", [verdicts.detectable(compared), *warnings, *more]))
+    tested = [sentence for sentence in [verdicts.pairs_tested(compared)] if sentence]
+    sections.append(Section("", [verdicts.detectable(compared), *tested, *warnings, *more]))
     return Page("Comparison of systems", sections, kind="comparison")
 
 
@@ -102,68 +92,61 @@ def _verdict(compared: Comparison, pair: Pair) -> Note:
     from r2med.evaluation.comparison.verdicts import verdict
     from r2med.foundation.pages.page import Note
 
-    sentence = verdict(pair, len(compared.pairs), compared.lower_is_better)
+    sentence = verdict(pair, compared.tested, compared.lower_is_better)
     return Note(sentence, "strong" if pair.significant else "")
 
 
 def _pair(compared: Comparison, pair: Pair) -> Section:
     """Return what is known of a pair. A few pairs are also shown dataset by dataset."""
-    from r2med.evaluation.comparison.verdicts import better_first, chance, details
+    from r2med.evaluation.comparison.verdicts import better_first, wins_and_losses
     from r2med.foundation.pages.page import Section
 
     lower = compared.lower_is_better
-    gaps = _gaps(compared, better_first(pair, lower)) if len(compared.pairs) <= MAX_GAP_TABLES else []
-    return Section("", [_verdict(compared, pair), chance(pair), details(pair, lower), *gaps])
+    gaps = [_gaps(compared, better_first(pair, lower))] if len(compared.pairs) <= MAX_GAP_TABLES else []
+    return Section("", [_verdict(compared, pair), wins_and_losses(pair, lower), *gaps])
 
 
 def _differing(compared: Comparison) -> str:
     """Return a sentence with the number of pairs that differ, and the flag that shows them."""
     if len(compared.pairs) == 1:
-        return "--pairs shows its tests, and the queries that moved most."
+        return "--pairs shows its tests, also on each dataset."
     differ = sum(pair.significant for pair in compared.pairs)
-    return f"{differ:,} of {len(compared.pairs):,} pairs differ: --pairs shows each."
+    more = "--pairs also shows their wins and losses" if compared.baseline else "--pairs shows each"
+    return f"{differ:,} of {len(compared.pairs):,} pairs differ: {more}."
 
 
 def _ranking(compared: Comparison) -> Table:
-    """Return the systems, the best first, with their classes where there are any."""
+    """Return the systems, the best first, with their marks. If one varies, a column says how often each was run."""
     from r2med.data.dataset_cards import short_name
-    from r2med.foundation.pages.cells import Column, Marked
+    from r2med.foundation.pages.cells import Column, Marked, Value
     from r2med.foundation.pages.page import Table
 
-    numbers = compared.classes()
-    rows = [
-        (
+    marks = compared.mark_words
+    any_varies = any(standing.varies for standing in compared.systems)
+    rows: list[list[Value | Marked]] = [
+        [
             standing.system,
-            numbers.get(standing.system),
+            marks[standing.system],
+            *([standing.run_words] if any_varies else []),
             Marked(standing.mean, bold=True),
-            *(standing.datasets[dataset].without_interval() for dataset in compared.datasets),
-        )
+            *(standing.datasets[dataset].value for dataset in compared.datasets),
+        ]
         for standing in compared.ranked
     ]
     scores = [Column(head, "score") for head in ("mean", *map(short_name, compared.datasets))]
-    return Table((Column("system"), Column("class", "integer"), *scores), rows)
+    runs = [Column("runs", whole=True)] if any_varies else []
+    return Table((Column("system"), Column("mark"), *runs, *scores), rows)
 
 
-def _chance(compared: Comparison) -> Table:
-    """Return how often each system was run, and both parts of the interval of its mean."""
-    from r2med.evaluation.comparison.verdicts import reach
-    from r2med.foundation.pages.cells import Column
-    from r2med.foundation.pages.page import Table
-
-    rows = [(each.system, each.run_words, reach(each.from_queries), reach(each.from_runs)) for each in compared.ranked]
-    parts = (Column("from the queries", "number"), Column("from the runs", "number"))
-    return Table((Column("chance of the mean"), Column("runs", whole=True), *parts), rows)
-
-
-def _gaps(compared: Comparison, pair: Pair) -> list[Content]:
-    """Return the datasets, slices and queries on which two systems differ."""
+def _gaps(compared: Comparison, pair: Pair) -> Table:
+    """Return a table of the difference of two systems on each dataset and each slice."""
     from r2med.evaluation.comparison.report_tables import gap_cells, gap_columns, gaps
-    from r2med.evaluation.comparison.verdicts import movement
     from r2med.foundation.pages.cells import Column
     from r2med.foundation.pages.page import Table
 
     rows = [(label, *gap_cells(gap)) for label, gap in gaps(compared, pair)]
-    table = Table((Column("on"), *gap_columns("difference", "adjusted")), rows, f"{pair.a} minus {pair.b}:")
-    movers = compared.movers(pair)
-    head = [f"Moved most, from {pair.b} to {pair.a}:"] if movers else []
-    return [table, *head, *(f"  {movement(mover)}" for mover in movers)]
+    return Table(
+        (Column("on"), *gap_columns("difference", "adjusted")),
+        rows,
+        f"{pair.a} minus {pair.b}, with the 95 % interval of this pair alone:",
+    )

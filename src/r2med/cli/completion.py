@@ -2,81 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-
-import typer
-
-from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.spec import joined_words, parse
 
 if TYPE_CHECKING:
     from r2med.foundation.runtime.stage_table import Kind
 
-_JOINTS = re.compile(r"→\s*|->\s*|[+(,=\[]\s*")
-"""Signs after which a name can start within one word, if a system is typed in quotes."""
 
+def systems(incomplete: str) -> list[str]:
+    """Return the stages and presets that continue a word. Each stage of a system can be a word of its own."""
+    from r2med.foundation.runtime.stage_table import KINDS
 
-def systems(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the systems that complete a word, or the stages that can follow an arrow."""
-    typed = joined_words([*(ctx.params.get("systems") or ()), incomplete])[-1]
-    kept = typed.removesuffix(incomplete)
-    return [candidate.removeprefix(kept) for candidate in continued(typed)]
-
-
-def continued(typed: str) -> list[str]:
-    """Return the systems that complete a text such as `bm25 → bge-`."""
-    joints = list(_JOINTS.finditer(typed))
-    start = joints[-1].end() if joints else 0
-    joint = joints[-1][0].strip() if joints else ""
-    return [typed[:start] + name for name in _matching(_next_names(typed[:start], joint), typed[start:])]
-
-
-def _next_names(before: str, joint: str) -> Iterable[str]:
-    from r2med.foundation.core import plugins
-    from r2med.foundation.runtime.stage_table import known_names
-
-    if joint in ("(", ",", "="):
-        return plugins.files("llms", ".toml") if joint == "(" else ()
-    if joint == "+":
-        return known_names("retrieve")
-    kinds = _kinds_before(_inside_brackets(before)) if joint else ()
-    if not kinds:
-        return [*known_names("expand"), *known_names("retrieve"), *plugins.files("systems", ".toml")]
-    return known_names("retrieve" if kinds == ("expand",) else "rerank")
-
-
-def _inside_brackets(text: str) -> str:
-    """Return what is typed since the last bracket that is still open."""
-    opened = [0]
-    for index, sign in enumerate(text):
-        if sign == "[":
-            opened.append(index + 1)
-        elif sign == "]" and len(opened) > 1:
-            opened.pop()
-    return text[opened[-1] :]
-
-
-def _kinds_before(text: str) -> tuple[Kind, ...]:
-    """Return the kind of each stage before the last arrow; an unknown name counts as a retriever."""
-    from r2med.foundation.runtime.stage_table import kind_of
-
-    try:
-        calls = parse(re.sub(r"(→|->)\s*$", "", text))
-    except UserError:
-        return ()
-    return tuple(kind_of(stage[0].name) or "retrieve" for stage in calls)
+    stages = [name for kind in KINDS for name in _named(kind, incomplete)]
+    return [*dict.fromkeys(stages), *_cards("systems", incomplete)]
 
 
 def expansions(incomplete: str) -> list[str]:
     """Return the methods of expansion that continue a word."""
     return _named("expand", incomplete)
-
-
-def retrievers(incomplete: str) -> list[str]:
-    """Return the retrievers that continue a word."""
-    return _named("retrieve", incomplete)
 
 
 def rerankers(incomplete: str) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ def _show_plan(plan: Import) -> None:
     from r2med.cli.console import console, plain
     from r2med.foundation.pages.page import Table
     from r2med.foundation.pages.terminal_tables import print_table
-    from r2med.foundation.runtime.typed_notices import as_typed
 
     output = console()
     notices = plan.notices  # before anything is printed: what cannot be read ends here
@@ -68,14 +67,25 @@ def _show_plan(plan: Import) -> None:
         used = {*part.columns.values(), *part.texts}
         unused = [column for column in part.table.columns if column not in used]
         if unused:
-            output.print(plain(f"not used: {', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}", "dim"))
+            named = f"{', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}"
+            output.print(plain(f"not used: {named}{_long_unused(part, unused)}", "dim"), soft_wrap=True)
         output.print()
     for notice in notices:
-        output.print(plain(f"note: {as_typed(notice)}"), soft_wrap=True)
+        output.print(plain(f"note: {notice}"), soft_wrap=True)
     output.print(plain(_counts(plan)), soft_wrap=True)
-    if guess := plan.language:
-        sample = counted(guess.texts, "document")
-        output.print(plain(f"The text looks {guess.name} ({guess.share:.0%} of {sample})"), soft_wrap=True)
+    output.print(plain(plan.language_line), soft_wrap=True)
+
+
+def _long_unused(part: Part, unused: Sequence[str]) -> str:
+    """Return the flags that read also the unused columns with long texts; empty if there are none."""
+    from r2med.data.tables.running_text import has_long_cells
+
+    long = [column for column in unused if has_long_cells(part.table, column)]
+    if part.kind != "documents" or not long:
+        return ""
+    read = part.texts or (part.columns["text"],)
+    flags = " ".join(f"--text {shlex.quote(column)}" for column in (*read, *long))
+    return f" ({', '.join(long)}: texts; to read them too, type {flags})"
 
 
 def _next_command(folder: str, judged: bool, language: str) -> str:

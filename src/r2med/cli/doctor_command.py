@@ -1,4 +1,4 @@
-"""What `r2med doctor` shows: this machine."""
+"""What `r2med doctor` shows: this machine, and a model on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def show_diagnosis(diagnosis: Diagnosis) -> Shown:
         *((f"key {name}", "set" if is_set else "not set") for name, is_set in diagnosis.keys.items()),
         *((server, fault or "answers") for server, fault in diagnosis.endpoints.items()),
     ]
-    note = Note("Keys are never shown; endpoints are asked without one.", "quiet")
-    page = table_page("This machine", Table((Column("what", whole=True), Column("here")), rows), notes=[note])
+    notes = [Note("Keys are never shown; endpoints are asked without one.", "quiet")]
+    notes += [Note(line, whole=True) for line in diagnosis.model]
+    page = table_page("This machine", Table((Column("what", whole=True), Column("here")), rows), notes=notes)
     failed = not diagnosis.cache_free or any(diagnosis.endpoints.values())
     return Shown(page, {**vars(diagnosis), "cache": str(diagnosis.cache)}, code=1 if failed else 0)

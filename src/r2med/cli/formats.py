@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from r2med.foundation.core.errors import unknown
+from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.pages.rendering import FORMATS
 from r2med.foundation.text.terminal_text import printable
 
@@ -33,11 +33,12 @@ Format = Annotated[
 
 
 def show_page(page: Page, form: str, value: Any = None) -> None:
-    """Print a page in a format. `value` replaces the page in JSON, for commands with their own JSON shape."""
-    from r2med.cli.console import console, print_json
-    from r2med.foundation.runtime.typed_notices import page_as_typed
+    """Print a page in a format. `value` replaces the page in JSON, for commands with their own JSON shape.
 
-    page = page_as_typed(page)
+    Raises UserError for LaTeX, which is only for tables, if the page has none.
+    """
+    from r2med.cli.console import console, print_json
+
     if form == "json":
         from r2med.foundation.pages.json_value import page_value
 
@@ -50,6 +51,8 @@ def show_page(page: Page, form: str, value: Any = None) -> None:
         from r2med.foundation.pages.rendering import rendered
 
         text = rendered(page, form)
+        if not text:
+            raise UserError("there is no table here to write as LaTeX; --format markdown writes the text")
         # A file gets every character as it is; a terminal must not be steered by one.
         lines = map(printable, text.split("\n")) if sys.stdout.isatty() else [text]
         print("\n".join(lines), end="")

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
 def show_texts(made: Sequence[GeneratedTexts]) -> int:
     """Print a line for each dataset."""
-    from r2med.foundation.runtime.typed_notices import as_typed
 
     for texts in made:
         if texts.file is None:
-            print(f"r2med: {printable(as_typed(texts.problem))}", file=sys.stderr, flush=True)
+            print(f"r2med: {printable(texts.problem)}", file=sys.stderr, flush=True)
         else:
             of_all = f"{texts.answered:,} of {counted(texts.queries, 'query', 'queries')}"
             print(f"{printable(str(texts.file))}: {of_all}", flush=True)

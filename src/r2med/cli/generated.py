@@ -153,9 +153,8 @@ class _GeneratedCommand:
     def run(self, typed: dict[str, Any]) -> None:
         """Call the function with what was typed, and show what it returns."""
         from r2med.cli.progress import shown_steps
-        from r2med.foundation.core.events import listening_to
         from r2med.foundation.net.offline import planning
-        from r2med.public.call_plan import PlanMade
+        from r2med.public.call_plan import looking_at_plan
 
         form, is_planned = typed.pop("page_format", "text"), typed.pop("only_plan", False)
         confirm, is_right = self.confirm, typed.pop("yes", False) if self.confirm else False
@@ -175,7 +174,7 @@ class _GeneratedCommand:
                 seen_plan(lambda plan: self._show_plan(plan, form), self.function, *words, **keywords)
                 return
             if confirm:
-                stack.enter_context(listening_to(PlanMade, lambda made: confirm(made.plan, is_right)))
+                stack.enter_context(looking_at_plan(lambda plan: confirm(plan, is_right)))
             with shown_steps():
                 made = self.function(*words, **keywords)
             self._show(made, given, form)

@@ -18,4 +18,6 @@ def show_lock(made: Lock, out: str | Path) -> None:
     print(
         printable(f"{out}: {sizes}, {counted(len(made.pairs), 'comparison')} by {made.measure}; digest {made.digest}")
     )
-    print(printable(f"then: r2med run --lock {quoted(out)}, and r2med compare --lock {quoted(out)}"))
+    lock = f"--lock {quoted(out)}"
+    print(printable(f"then, in a folder of their own: r2med run {lock} --out locked, and"))
+    print(printable(f"r2med compare {lock} --results locked"))

@@ -32,9 +32,8 @@ def show_plan(plan: RunPlan) -> None:
     from r2med.evaluation.running.planning import absent_data, runs_planned, stage_plans
     from r2med.foundation.core.errors import MissingExtraError
     from r2med.foundation.pages.page import table_page
-    from r2med.foundation.text.terminal_text import printable, quoted
+    from r2med.foundation.text.terminal_text import quoted
     from r2med.models.encoders.devices import devices
-    from r2med.systems.system.families import reuse_notes
 
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
     absent = absent_data(plan)
@@ -54,8 +53,6 @@ def show_plan(plan: RunPlan) -> None:
     runs = {system.name: runs_planned(plan, system) for system in plan.systems} if plan.repeats > 1 else {}
     table = plan_table(planned, devices(plan.runtime.setup.device)[0], runs)
     show_page(table_page("Plan", table), "text")
-    for note in reuse_notes(plan.systems):
-        print(printable(note))
     if not asking:
         print("no LLM would be asked")
     elif absent:
@@ -86,7 +83,6 @@ def _show_trees(planned: Iterable[tuple[System, Sequence[Plan]]], plan: RunPlan)
 def _plan_line(stage: Plan) -> str:
     """Return one line of the tree."""
     from r2med.cli.progress import clock_time
-    from r2med.foundation.runtime.typed_notices import as_typed
 
     parts = [f"{stage.name}: {stage.work}"]
     if stage.fetch is None or stage.fetch:
@@ -97,7 +93,7 @@ def _plan_line(stage: Plan) -> str:
     elif stage.seconds >= 1:
         parts.append(f"about {clock_time(stage.seconds)}")
     if stage.missing:
-        parts.append(f"MISSING: {as_typed(stage.missing)}")
+        parts.append(f"MISSING: {stage.missing}")
     return "; ".join(parts)
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.text.terminal_text import printable
@@ -21,6 +22,9 @@ QUIET_SECONDS = 10.0
 
 INSTANT_SECONDS = 0.5
 """Steps that took less time were read from the cache, and do not predict the next steps."""
+
+LAST_STEPS = 3
+"""Number of steps that predict the next ones. Those of an earlier system may have taken a hundred times as long."""
 
 BAR = 16
 """Width of a bar in characters."""
@@ -38,7 +42,6 @@ def steps(total: int) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def shown_steps() -> Iterator[None]:
     """Show the steps that work announces inside the block, and the progress of each."""
-    from r2med.foundation.core.events import listening_to
     from r2med.foundation.engine.reporting import StepBegun, listening
 
     displays: list[_OnTerminal | _InLog] = []
@@ -58,7 +61,7 @@ def shown_steps() -> Iterator[None]:
         if displays:
             displays[0].report(progress)
 
-    with ExitStack() as stack, listening_to(StepBegun, announce), listening(report):
+    with ExitStack() as stack, listening(report, announce):
         yield
 
 
@@ -94,7 +97,7 @@ class Clock:
         worked = [seconds for seconds in self._durations if seconds >= INSTANT_SECONDS]
         if part_left is None and not worked:
             return None
-        usual = sum(worked) / len(worked) if worked else 0.0
+        usual = median(worked[-LAST_STEPS:]) if worked else 0.0
         this = max(part_left or 0.0, usual - spent)
         return this + max(0, self.total - self.done - 1) * (usual or spent + this)
 
@@ -175,9 +178,11 @@ def _left(seconds: float | None, about: str = "") -> str:
 
 
 def clock_time(seconds: float) -> str:
-    """Return seconds as on a clock, such as 1:40:00 or 2:12."""
+    """Return seconds as on a clock, such as 1:40:00 or 2:12; from two days on, the number of days."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours / 24:.0f} days"
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 

@@ -30,7 +30,6 @@ def show_reproductions(outcomes: Sequence[Reproduction]) -> Shown:
 
 def _reasons(not_run: Sequence[Reproduction]) -> Section:
     """Return a line for each distinct reason why systems were not run. A hub that is away is the reason of many."""
-    from r2med.foundation.core.notices import Notice, joined
     from r2med.foundation.pages.page import Note, Section
 
     systems: dict[tuple[str, ...], list[str]] = {}
@@ -39,7 +38,7 @@ def _reasons(not_run: Sequence[Reproduction]) -> Section:
     lines = []
     for errors, names in systems.items():
         which = names[0] if len(names) == 1 else f"{len(names)} systems, such as {names[0]}"
-        lines.append(Note(Notice(f"not run: {which}: ", joined("; ", errors)), "error", whole=True))
+        lines.append(Note(f"not run: {which}: {'; '.join(errors)}", "error", whole=True))
     return Section("", lines)
 
 

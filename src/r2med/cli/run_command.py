@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from r2med.evaluation.running.results import Results
 
 
-COSTS = ("p50", "p95", "dollars", "tokens")
+COSTS = ("seconds", "dollars", "tokens")
 """Orders of rows by a column of the table of costs."""
 MORE_TABLES = "--all-tables shows costs, averages by task and explanations too."
 

@@ -13,7 +13,7 @@ from r2med.foundation.text.terminal_text import printable, quoted
 if TYPE_CHECKING:
     from r2med.publication.leaderboard.submission import Entry
     from r2med.publication.leaderboard.verification import Verification
-    from r2med.publication.packs.pack_manifest import PackManifest
+    from r2med.publication.packs.pack_file import PackManifest
     from r2med.publication.packs.unpacking import Unpacked
 
 
@@ -40,15 +40,15 @@ def show_verifications(checked: Sequence[Verification], form: str) -> Shown:
 
 
 def show_pack(manifest: PackManifest, out: str | Path, form: str) -> Shown:
-    """Show what a pack holds and saves, and how it is unpacked."""
+    """Show what a pack holds, and how it is unpacked."""
     from dataclasses import replace
 
     from r2med.foundation.pages.page import Note, Section
     from r2med.foundation.store.files import sha256
-    from r2med.publication.packs.pack_page import pack_page
+    from r2med.publication.packs.pack_file import pack_page
 
     file = Path(out)
-    page = pack_page(manifest, file, [record.command for record in manifest.records])
+    page = pack_page(manifest, file)
     if form == "text":
         how = f"unpack it elsewhere with: r2med unpack {quoted(file.name)} --sha256 {sha256(file)}"
         page = replace(page, sections=[*page.sections, Section("", [Note(how, whole=True)])])
@@ -59,11 +59,9 @@ def show_unpacked(unpacked: Unpacked) -> None:
     """Show what was written, and the commands that now need nothing else."""
     known = f", {unpacked.known:,} were here already" if unpacked.known else ""
     print(printable(f"{unpacked.written:,} artefacts, rows and files written{known}"))
-    for folder in unpacked.data:
-        print(printable(f"documents: {folder}"))
     if unpacked.unscored:
         names = ", ".join(unpacked.unscored)
-        print(printable(f"not scored: {names} is not on this machine; tables mark the records until r2med run has"))
+        print(printable(f"not scored again: {names} is not on this machine, so scores are those that the pack states"))
     print("these commands read everything else from the pack:")
     for command in unpacked.commands:
         print(printable(f"  {command}"))

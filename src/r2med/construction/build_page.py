@@ -70,7 +70,8 @@ def steps_page(made: BuildFolder, done: Sequence[Done | None]) -> Page:
     counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]
     columns = (Column("#", "integer"), Column("step"), Column("stream"), *counts, Column("why"))
     left_out = f"r2med build show {quoted(made.out)} --step N --rejected shows what a step left out."
-    hints = (left_out, links_hint(made.out))
+    saved = any(step.name == "read-web" and left is not None for step, left in zip(made.plan.steps, done, strict=True))
+    hints = (left_out, "" if saved else links_hint(made.out))
     notes = [Note(hint, "quiet") for hint in hints if hint]
     return table_page("Steps of a build", Table(columns, rows), notes=notes)
 

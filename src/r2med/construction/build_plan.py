@@ -141,6 +141,6 @@ def _step(text: str, file: Path) -> Step:
             raise UserError(f"{text!r} is more than one step: write each step in its own quotes")
         made = parse_step(calls[0])
     except UserError as error:
-        raise UserError(f"{file}: ", error) from None
+        raise UserError(f"{file}: {error}") from None
     assert isinstance(made, Step)
     return made

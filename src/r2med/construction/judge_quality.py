@@ -16,8 +16,6 @@ from r2med.construction.labels import LABELLING, Labelling, LabelName
 from r2med.evaluation.measure.intervals import wilson
 from r2med.foundation.pages.estimate import Estimate
 
-FEWEST_REVIEWS = 10
-"""Number of reviews below which no interval is given: Wilson's would hold the truth too rarely."""
 SCORES = ("0", "1", "2", "3", "4", "5")
 """The scores of judges."""
 LABEL_ORDER: tuple[LabelName, ...] = ("negative", "discarded", "positive")

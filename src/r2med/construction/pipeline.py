@@ -26,8 +26,10 @@ from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest
+from r2med.foundation.store.access import private_folder
 from r2med.foundation.store.dataset_labels import dataset_label
-from r2med.foundation.store.files import exclusive, sha256, write_atomically
+from r2med.foundation.store.files import sha256, write_atomically
+from r2med.foundation.store.locks import exclusive
 from r2med.foundation.text.terminal_text import quoted
 from r2med.models.llm.chat import FROM_THE_MODEL
 
@@ -90,7 +92,7 @@ class Done:
 
     def write(self, folder: Path) -> None:
         """Write the result of a step. This comes last, so that all files it names already exist."""
-        body = {**asdict(self), "cost": replace(self.cost, latencies=()).as_dict()}
+        body = {**asdict(self), "cost": self.cost.as_dict()}
         write_atomically(folder / "step.json", (json.dumps(body, indent=1) + "\n").encode())
 
 
@@ -171,7 +173,7 @@ class BuildFolder:
         plan would overwrite a plan written by hand.
         """
         self._spare_other_plan()
-        self.out.mkdir(parents=True, exist_ok=True)
+        private_folder(self.out)
         with exclusive(self.out / ".lock"):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
             if (guideline := self.plan.file.with_name(GUIDELINE)).is_file():
@@ -319,7 +321,7 @@ def _run(turn: _PlannedStep, work: StepWork) -> Done:
     made_items = iter(step.run(turn.streams, work))
     # An LLM without a key fails here, before the output of an earlier run is removed.
     first = list(itertools.islice(made_items, 1))
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     (folder / "step.json").unlink(missing_ok=True)
     kept, reasons, known = 0, Counter[str](), KnownItems(step, turn.streams)
     with (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction, cards, groups
+from r2med.data.grades import HIGHEST_GRADE, GradeError, whole_grade
 from r2med.foundation.core.errors import UserError, refuse_table
 from r2med.foundation.store import digest
 from r2med.foundation.store.dataset_labels import dataset_label
@@ -54,10 +55,15 @@ Aspects = Mapping[str, Mapping[str, QueryAspect]]
 
 
 class Qrels(Mapping[str, Mapping[str, int]]):
-    """Judgements: query id -> document id -> grade. Every query in it counts in the denominator of every mean."""
+    """Judgements: query id -> document id -> grade. Every query in it counts in the denominator of every mean.
+
+    Grades are whole numbers, and a document with a grade below 1 is not relevant. Raises UserError for another grade.
+    """
 
     def __init__(self, grades: Mapping[str, Mapping[str, int]]) -> None:
-        self._grades = {query: dict(documents) for query, documents in grades.items()}
+        if not isinstance(grades, Mapping):
+            raise UserError(f"judgements are {_SHAPE}, not {type(grades).__name__}")
+        self._grades = {query: _checked(query, documents) for query, documents in grades.items()}
 
     def __getitem__(self, query: str) -> Mapping[str, int]:
         return self._grades[query]
@@ -80,6 +86,24 @@ class Qrels(Mapping[str, Mapping[str, int]]):
     def fingerprint(self) -> str:
         """Hash of the contents, independent of their order."""
         return digest(sorted((q, sorted(d.items())) for q, d in self._grades.items()))
+
+
+_SHAPE = "query id -> document id -> grade, a whole number"
+
+
+def _checked(query: str, documents: Mapping[str, int]) -> dict[str, int]:
+    """Return the judgements of a query with grades as ints. Raises UserError if one is not a grade."""
+    if not isinstance(documents, Mapping):
+        raise UserError(f"query {query!r}: judgements are {_SHAPE}, not {type(documents).__name__}")
+    if all(type(grade) is int and -HIGHEST_GRADE <= grade <= HIGHEST_GRADE for grade in documents.values()):
+        return dict(documents)  # twice as fast as the loop
+    grades: dict[str, int] = {}
+    for document, grade in documents.items():
+        try:
+            grades[document] = whole_grade(grade)
+        except GradeError as error:
+            raise UserError(f"query {query!r}, document {document!r}: {error}") from None
+    return grades
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +179,8 @@ class Dataset:
             documents = corpus if isinstance(corpus, Corpus) else Corpus.of(pairs)
         except (TypeError, ValueError) as error:
             raise UserError(f"{name}: a corpus is id -> text, both strings, every id once ({error})") from None
-        try:
-            grades = Qrels(qrels or {})
-            relevant = [document for judged in grades.values() for document, grade in judged.items() if grade > 0]
-        except (TypeError, ValueError):
-            raise UserError(f"{name}: judgements are query id -> document id -> grade, a whole number") from None
+        grades = Qrels(qrels or {})
+        relevant = [document for judged in grades.values() for document, grade in judged.items() if grade > 0]
         ids = Counter(query.id for query in asked)
         if repeated := [query for query, count in ids.items() if count > 1]:
             raise UserError(f"{name}: query id {repeated[0]!r} is repeated")

@@ -172,7 +172,7 @@ def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -
         known = plugins.files("datasets", ".toml")
         if not isinstance(like, str) or like not in known or like in seen:
             why = "which is like this one" if like in seen else "but there is no such card"
-            raise UserError(f"{file}: like = {str(like)[:60]!r}, ", why)
+            raise UserError(f"{file}: like = {str(like)[:60]!r}, {why}")
         model = read_card(known[like], like, (*seen, like))
         content = {field: getattr(model, field) for field in INHERITED_FIELDS} | content
     card = validated(DatasetCard, {"name": name, **content}, file)

@@ -13,7 +13,6 @@ from r2med.data.locating import names
 from r2med.data.tables.importing import plan_import
 from r2med.data.tables.table_import import write_import
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import default_store
 from r2med.foundation.store.files import write_atomically
 
@@ -27,9 +26,7 @@ def write_example_data(folder: Path) -> Dataset:
     """
     for name in (NOTES, QUESTIONS, FOLDER):
         if (folder / name).exists():
-            raise UserError(
-                f"{folder / name} exists already: choose another folder with ", Setting("example_data", out="DIR")
-            )
+            raise UserError(f"{folder / name} exists already: choose another folder with out (--out DIR)")
     demo = [load_dataset(name) for name in names("demo")]
     notes = [(f"{each.name}/{document}", text) for each in demo for document, text in each.corpus]
     questions = [

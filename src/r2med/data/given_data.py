@@ -60,12 +60,10 @@ def data_words(data: GivenData | Collection[GivenData]) -> list[str]:
 def with_overlays(
     dataset: str | Path | Dataset,
     overlays: str | Path | Overlay | Sequence[str | Path | Overlay],
-    *,
-    drawn: bool = True,
 ) -> Dataset:
-    """Return the dataset with the labels of overlays, called NAME+OVERLAY. `Overlay.grades` explains `drawn`.
+    """Return the dataset with the labels of overlays, called NAME+OVERLAY.
 
     An overlay without labels for this dataset changes nothing. Raises UserError if an overlay names a query or document
     that the dataset does not have.
     """
-    return add_labels(loaded(dataset), given_overlays(overlays), drawn=drawn)
+    return add_labels(loaded(dataset), given_overlays(overlays))

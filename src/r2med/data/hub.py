@@ -12,7 +12,6 @@ from typing import Any
 from r2med.data.dataset_cards import Hub
 from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, local_tables, tables
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, digest
 from r2med.foundation.text.plurals import counted, shown_bytes
 
@@ -119,7 +118,7 @@ def _local_tables(hub: Hub, folder: Path) -> FetchedTables:
     try:
         return FetchedTables(folder, hub, choose(local_tables(folder), hub, names))
     except UserError as error:
-        raise UserError(error, " (in the local cache; the hub is out of reach)") from None
+        raise UserError(f"{error} (in the local cache; the hub is out of reach)") from None
 
 
 def pinned(hub: Hub, store: Store) -> Hub:
@@ -215,6 +214,6 @@ def _unreachable(hub: Hub, error: Exception) -> UserError:
     # One sentence, and not cut: Results.errors counts errors that differ in names and commits only as one.
     reason = re.split(r"\.\s|\n", str(error))[0] or type(error).__name__
     return UserError(
-        f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, e.g. ",
-        Setting("run", data=f"DIR/{hub.repository.split('/')[-1]}"),
+        f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, e.g. data "
+        f"(--data DIR/{hub.repository.split('/')[-1]})",
     )

@@ -70,7 +70,7 @@ def guessed_folder(fetched: FetchedTables, name: str, unknown: UnknownColumnsErr
         try:
             plan = plan_import(list(files))
         except UserError as error:
-            raise UserError(unknown, "; ", error) from None
+            raise UserError(f"{unknown}; {error}") from None
         plan.write(folder / "dataset")
         return {"dataset": name, "guess": "; ".join(_guess(part) for part in plan.parts)}
 

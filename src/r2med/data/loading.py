@@ -161,15 +161,15 @@ def _corpus(layout: Layout, characters: int, problems: Problems, store: Store) -
     artefact = store.get("corpus", known["fingerprint"]) if known else None
     if known is None or artefact is None:
         new = Problems()
-        scratch = store.scratch()
-        written = write_corpus(_cut(layout, characters, new), scratch, new)
+        with store.scratch() as scratch:
+            written = write_corpus(_cut(layout, characters, new), scratch, new)
+            artefact = store.add("corpus", written.fingerprint, scratch, {})
         known = {
             "fingerprint": written.fingerprint,
             "rows": written.rows,
             "notices": new.notices,
             "flaws": [(layout.corpus_files.index(f.path), f.line, f.message, f.cause) for f in new.flaws],
         }
-        artefact = store.add("corpus", written.fingerprint, scratch, {})
         if not new.problems and not new.dropped:  # otherwise read and report it again next time
             store.remember(note, known)
         problems.take(new)

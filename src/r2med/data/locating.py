@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 from r2med.data import hub as hub_client
 from r2med.data.benchmark_names import own_name
@@ -18,7 +19,6 @@ from r2med.data.layouts.detect import unpack_advice
 from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
 from r2med.data.overlays import overlay_files
 from r2med.foundation.core.errors import UserError, nearest, nearest_path, unknown
-from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.text.unicode import to_unicode
@@ -135,8 +135,8 @@ def locate(name_or_path: str | Path, store: Store) -> Location:
         name, card = place_name(folder), _card_of(folder)
         return Location(name, folder, card, detect(folder), notices=_renamed(name, folder), own_folder=folder)
     if folder.exists():
-        importing = Command("import_data", word, out=folder.stem)
-        table = Notice(f"{word} is a file, and a dataset is a folder; ", importing, " makes one of a table")
+        importing = f"r2med data import {quote(word)} --out {quote(folder.stem)}"
+        table = f"{word} is a file, and a dataset is a folder; {importing} makes one of a table"
         raise UserError(unpack_advice(folder) or table)
     known = [*cards(), *groups(), *groups()["demo"]]
     if not nearest(word, known) and (beside := nearest_path(word)):

@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
 from r2med.data.deciding import decided
+from r2med.data.grades import HIGHEST_GRADE
 from r2med.data.model_lines import model_lines
-from r2med.data.source_rows import HIGHEST_GRADE
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.store.files import digest, json_line, write_atomically
@@ -28,9 +28,6 @@ from r2med.foundation.text.plurals import counted
 log = logging.getLogger("r2med")
 
 SUFFIX = ".jsonl"
-
-Drawn = Literal["", "random", "influence"]
-"""Why a person was asked: the query was drawn at random, or the label could change the order of systems."""
 
 
 class OverlayLabel(BaseModel):
@@ -56,8 +53,6 @@ class OverlayLabel(BaseModel):
     """Empty if the judge passed its planted controls, and for a person."""
     reviewer: str = ""
     """The person who gave the grade; empty for an LLM."""
-    drawn: Drawn = ""
-    """Why the person was asked."""
     at: str = ""
     """Date and time in UTC."""
     why: str = ""
@@ -119,14 +114,13 @@ class Overlay:
         """Return the labels of one dataset."""
         return [label for label in self.labels if label.dataset == dataset]
 
-    def grades(self, dataset: str, *, drawn: bool = True) -> Grades:
+    def grades(self, dataset: str) -> Grades:
         """Return the grade of each pair: that of people if they labelled it, otherwise that of the judges.
 
         Several grades of judges, and of a judge's repeats, become their lower median. People decide by the rule of
-        `data/deciding.py`, and what is `unsettled` does not count. Without `drawn`, the labels that people gave to
-        drawn documents do not count.
+        `data/deciding.py`, and what is `unsettled` does not count.
         """
-        labels = [label for label in self.of(dataset) if drawn or not label.drawn]
+        labels = self.of(dataset)
         combined: dict[str, dict[str, int]] = {}
         for (query, document), grades in _by_pair(label for label in labels if label.judge).items():
             combined.setdefault(query, {})[document] = median_low(grades)
@@ -134,17 +128,6 @@ class Overlay:
             if (grade := _decided(grades)) is not None:
                 combined.setdefault(query, {})[document] = grade
         return combined
-
-    @property
-    def repeats(self) -> int:
-        """Number of times that its judges were asked; 0 without a judge."""
-        return max((label.repeat + 1 for label in self.labels if label.judge), default=0)
-
-    def in_repeat(self, number: int) -> Overlay:
-        """Return the overlay with the labels that judges gave in one repeat, as the only one, and those of people."""
-        own = number % max(1, self.repeats)  # one that was asked less often gives the same labels again
-        kept = (label for label in self.labels if label.reviewer or label.repeat == own)
-        return Overlay(self.name, tuple(label.model_copy(update={"repeat": 0}) for label in kept))
 
     def unsettled(self, dataset: str) -> list[tuple[str, str]]:
         """Return the pairs of query and document that as many people call relevant as not. Nobody settled them."""
@@ -170,16 +153,8 @@ def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overla
     return [each if isinstance(each, Overlay) else Overlay.read(each) for each in several(overlays)]
 
 
-def random_order(dataset: str, queries: Iterable[str]) -> list[str]:
-    """Return queries in a random order that follows from their ids. People label the first of them.
-
-    So nobody can choose the sample: an estimate checks that it is the one that the ids give.
-    """
-    return sorted(queries, key=lambda query: digest(["drawn", dataset, query]))
-
-
-def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = True) -> Dataset:
-    """Return the dataset with the labels of overlays, called NAME+OVERLAY. `Overlay.grades` explains `drawn`.
+def add_labels(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
+    """Return the dataset with the labels of overlays, called NAME+OVERLAY.
 
     An overlay without labels for this dataset changes nothing. Labels of people that are not settled do not count, and
     a note names them. Raises UserError if an overlay names a query or document that the dataset does not have.
@@ -191,7 +166,7 @@ def add_labels(dataset: Dataset, overlays: Sequence[Overlay], *, drawn: bool = T
         if not labels:
             continue
         _check(dataset, overlay, labels)
-        for query, judged in overlay.grades(dataset.name, drawn=drawn).items():
+        for query, judged in overlay.grades(dataset.name).items():
             grades.setdefault(query, {}).update(judged)
         if waiting := overlay.unsettled(dataset.name):
             _report_unsettled(overlay.name, dataset.name, tuple(waiting))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from r2med.data.dataset import Qrels
+from r2med.data.grades import GradeError, written_grade
 from r2med.data.problems import Problems
-from r2med.data.source_rows import HIGHEST_GRADE, Fields, JudgementRow, judgement_row, read_jsonl, read_lines, where
+from r2med.data.source_rows import Fields, JudgementRow, judgement_row, read_jsonl, read_lines, where
 
 _JSON_ROW = re.compile(r"\s*\{.*[^\d\s]\s*", re.DOTALL)  # a line of columns ends in a grade
+_HEAD = (
+    frozenset("query queryid qid topic topicid question questionid".split()),
+    frozenset("corpusid document documentid doc docid docno passage passageid pid".split()),
+    frozenset("score grade relevance rel label judgement judgment".split()),
+)
+"""The letters of the names of columns that a first line may have."""
 QRELS_FIELDS: Fields = {"q_id": str, "p_id": str, "score": (int, float)}
 
 
@@ -25,22 +32,22 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[JudgementRow]:
     widths = {3: "3 (query document grade)", 4: "4 (TREC)"}
     for line, text, ended in read_lines(path, problems):
         columns = text.rstrip("\r\n").split("\t") if "\t" in text else text.split()
-        if line == 1 and len(columns) == 3 and not any(map(str.isdigit, columns[2])):
-            continue  # BEIR's header
+        if line == 1 and _is_head(columns):
+            continue
         if len(columns) not in widths:
             needed = " or ".join(widths[width] for width in widths)
             tail = "" if ended else " (the last line is truncated?)"
             message = f"{len(columns)} columns instead of {needed}{tail}"
             problems.add(path, line, message, f"lines without {needed} columns")
-        elif not _is_number(columns[-1]):
-            problems.add(path, line, f"grade {columns[-1][:40]!r} is not a whole number", "grade is not a whole number")
-        elif len(columns[-1].strip().lstrip("-0")) > 10 or abs(int(columns[-1])) > HIGHEST_GRADE:
-            message = f"grade {columns[-1][:40]!r} is out of range: grades are small numbers"
-            problems.add(path, line, message, "grade out of range")
-        else:
-            # Use one format for the whole file. Otherwise a TREC line without its grade would be read as three columns.
-            widths = {len(columns): widths[len(columns)]}
-            yield JudgementRow(columns[0], columns[-2], int(columns[-1]), path, line)
+            continue
+        try:
+            grade = written_grade(columns[-1])
+        except GradeError as error:
+            problems.add(path, line, f"grade {columns[-1][:40]!r} {error.fault}", f"grade {error.fault}")
+            continue
+        # Use one format for the whole file. Otherwise a TREC line without its grade would be read as three columns.
+        widths = {len(columns): widths[len(columns)]}
+        yield JudgementRow(columns[0], columns[-2], grade, path, line)
 
 
 def gather(judgements: Iterator[JudgementRow], path: Path, problems: Problems) -> Qrels:
@@ -77,5 +84,7 @@ def read_qrels(path: Path) -> Qrels:
     return qrels
 
 
-def _is_number(text: str) -> bool:
-    return text.strip().removeprefix("-").isdecimal() and text.strip().isascii()
+def _is_head(columns: Sequence[str]) -> bool:
+    """Return True if the columns of a line are names, as in the first line of BEIR's files."""
+    names = [re.sub(r"[^a-z]", "", column.lower()) for column in columns]
+    return len(names) == len(_HEAD) and all(name in known for name, known in zip(names, _HEAD, strict=True))

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from r2med.data.grades import GradeError, whole_grade
 from r2med.data.problems import Problems
 from r2med.foundation.store.files import refuse_device
 from r2med.foundation.text.unicode import is_unicode
 
 Fields = Mapping[str, type | tuple[type, ...]]
-
-HIGHEST_GRADE = 1 << 31
-"""The largest grade that is read. No relevance scale needs more, and sums of gains stay exact below it."""
 
 TRUNCATED_MESSAGE = "truncated last line: the file ends inside a row; copy or download it again"
 
@@ -253,13 +251,9 @@ def _options(row: dict[str, Any], path: Path, line: int, problems: Problems) -> 
 
 def judgement_row(row: dict[str, Any], path: Path, line: int, problems: Problems) -> JudgementRow | None:
     """Return the judgement of a JSON or Parquet row, or report its fault and return None."""
-    score = row["score"]
-    if isinstance(score, float) and not score.is_integer():
-        problems.add(path, line, f"score {score} is not a whole number", "score is not a whole number")
+    try:
+        grade = whole_grade(row["score"])
+    except GradeError as error:
+        problems.add(path, line, f"score {str(row['score'])[:20]} {error.fault}", f"score {error.fault}")
         return None
-    if abs(score) > HIGHEST_GRADE:
-        problems.add(
-            path, line, f"score {str(score)[:20]} is out of range: grades are small numbers", "score out of range"
-        )
-        return None
-    return JudgementRow(row["q_id"], row["p_id"], int(score), path, line)
+    return JudgementRow(row["q_id"], row["p_id"], grade, path, line)

@@ -22,14 +22,6 @@ class SheetPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def overlap_words(touched: int, queries: int) -> str:
-    """Return how many queries training data touch, in a few words."""
-    if not touched:
-        return "no overlap found"
-    share = touched / max(1, queries)
-    return f"overlap {'under 1' if share < 0.01 else format(100 * share, '.0f')} %"
-
-
 class TrainingOverlap(SheetPart):
     """What training data share with one test set, or with the part of it that a fold holds out."""
 
@@ -63,19 +55,12 @@ class TrainingOverlap(SheetPart):
         return self
 
     @property
-    def share(self) -> float:
-        """Share of the queries that are touched."""
-        return self.touched / max(1, self.queries)
-
-    @property
     def words(self) -> str:
-        """The overlap in a few words."""
-        return overlap_words(self.touched, self.queries)
-
-    def is_of(self, name: str, fingerprint: str, corpus_fingerprint: str) -> bool:
-        """Return True if this is about a dataset, also if the dataset has further labels now."""
-        same_data = bool(corpus_fingerprint) and corpus_fingerprint == self.corpus_fingerprint
-        return fingerprint == self.fingerprint or (same_data and name.partition("+")[0] == self.dataset)
+        """How many queries are touched, in a few words."""
+        if not self.touched:
+            return "no overlap found"
+        share = self.touched / self.queries
+        return f"overlap {'under 1' if share < 0.01 else format(100 * share, '.0f')} %"
 
 
 class TrainingFile(SheetPart):
@@ -164,7 +149,7 @@ class TrainingSheet(SheetPart):
             raise UserError(f"{path}: the datasheet cannot be read ({error.strerror})") from None
         except ValidationError as error:
             why = explained(error)
-            raise UserError(f"{path}: not a datasheet of r2med data training: ", why) from None
+            raise UserError(f"{path}: not a datasheet of r2med data training: {why}") from None
 
 
 class Lineage(SheetPart):
@@ -186,14 +171,6 @@ class Lineage(SheetPart):
         """Return what a datasheet says."""
         digest = next((file.sha256 for file in sheet.files.values()), "")
         return cls(name=sheet.dataset, digest=digest, datasheet=datasheet, fold=sheet.fold, overlaps=sheet.overlaps)
-
-    def overlap_with(self, name: str, fingerprint: str, corpus_fingerprint: str) -> TrainingOverlap | None:
-        """Return the overlap with a dataset, or with the fold of it that was left out; None if it was not compared.
-
-        If several are stated, the largest counts.
-        """
-        found = [each for each in self.overlaps if each.is_of(name, fingerprint, corpus_fingerprint)]
-        return min(found, key=lambda each: (each.fold != self.fold, -each.share), default=None)
 
 
 def lineage_of(folder: Path) -> Lineage | None:

@@ -81,7 +81,7 @@ def answer(
     out: Annotated[str | Path, Flag("Folder for records.", OUTPUT, ("--out", "-o"), metavar="DIR")] = "results",
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", "engine", "recorded", "generations", *flags.TRACE),
+        SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", "engine", "recorded", "generations"),
     ] = None,
     **settings: Any,
 ) -> AnsweredSystems:
@@ -102,7 +102,6 @@ def answer(
     from r2med.assessment.answers.answering import all_repeats, plan_answers
     from r2med.data.given_data import given_data
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing, notebook_progress
@@ -125,7 +124,7 @@ def answer(
             for in_repeat in repeated(runtime, repeats)
         ]
         planned(lambda: PlannedCalls(of_all_runs(plan.preview(Path(out)) for plan in plans), runtime))
-        check_writable(Path(out), Setting("answer", out=...))
+        check_writable(Path(out), "out (--out)")
         announce = announcing(sum(plan.steps for plan in plans))
         done = all_repeats([plan.answer(Path(out), announce) for plan in plans])
     if not done.records and done.errors:
@@ -158,15 +157,6 @@ def analyse(
             completion="models",
         ),
     ] = None,
-    thresholds: Annotated[
-        float | Sequence[float] | None,
-        Flag(
-            "Count the queries with less overlap than this (overlap). May be repeated. Default: 0.1, 0.2, 0.3 and 0.5.",
-            names=("--below",),
-            low=-1,
-            high=1,
-        ),
-    ] = None,
     synonyms: Annotated[
         str | Path | None,
         Flag(
@@ -178,21 +168,17 @@ def analyse(
     queries: Annotated[
         int,
         Flag(
-            "Queries or documents per dataset that the LLM is asked about. 0 means all queries, and a sample of "
-            "50 documents (contamination).",
+            "Documents and questions per dataset that the LLM continues (contamination). 0 means 50.",
             LLMS,
             low=0,
         ),
     ] = 0,
-    all_documents: Annotated[
-        bool, Flag("Ask the LLM about all documents instead of a sample (contamination).", LLMS)
-    ] = False,
     out: Annotated[
         str | Path, Flag("Folder for the page and its CSV files.", OUTPUT, ("-o", "--out"), metavar="DIR")
     ] = "analysis",
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.WEIGHTS, "memory", "llm", *flags.QUESTIONS, *flags.TRACE),
+        SetupFlags(*flags.WEIGHTS, "memory", "llm", *flags.QUESTIONS),
     ] = None,
     **settings: Any,
 ) -> Analysis:
@@ -201,9 +187,8 @@ def analyse(
     Without names, all analyses run that do not ask an LLM (`r2med list analyses`). `data` are datasets or groups,
     `systems` names of systems with records in `results`, record files or folders. `settings` are fields of `Setup`.
     """
-    from r2med.analysis.analysis import checked_names, rehearse, run_analyses
+    from r2med.analysis.analysis import analysis_plans, checked_names, run_analyses
     from r2med.data.given_data import each_dataset
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import flattened, several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
@@ -213,12 +198,11 @@ def analyse(
     material: dict[str, Any] = {
         **{"data": each_dataset(data), "systems": several(systems), "results": results, "max_failures": max_failures},
         **({"measure": measure} if measure is not None else {}),
-        **{"model": model or "", "thresholds": several(thresholds), "synonyms": synonyms},
-        **{"queries": queries, "all_documents": all_documents},
+        **{"model": model or "", "synonyms": synonyms, "queries": queries},
     }
     with running(setup, **settings) as runtime, notebook_progress():
-        planned(lambda: PlannedCalls(rehearse(*wanted, setup=runtime, **material), runtime))
-        check_writable(Path(out), Setting("analyse", out=...))
+        planned(lambda: PlannedCalls(analysis_plans(*wanted, setup=runtime, **material), runtime))
+        check_writable(Path(out), "out (--out)")
         return run_analyses(*names, out=out, setup=runtime, announce=announcing(len(wanted)), **material)
 
 
@@ -239,39 +223,27 @@ def reproduce(
     ] = False,
     repeats: Annotated[int, flags.RUN_REPEATS] = 1,
     out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"), metavar="DIR")] = "results",
-    verified: Annotated[
-        str | Path | None, Flag("File for expected and observed scores, such as docs/verified.json.", metavar="FILE")
-    ] = None,
-    setup: Annotated[
-        Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, "memory", "base_url", "generations", *flags.TRACE)
-    ] = None,
+    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, "memory", "base_url", "generations")] = None,
     **settings: Any,
 ) -> list[Reproduction]:
     """Compare our scores with published ones: OK, near or off. Without --data: the known scores on the demo.
 
     Systems with expected scores are run on the datasets, and their records are saved in `out`. With `cpu`, only those
-    that need neither a GPU nor a key are run. `verified` is a file for the expected and the observed scores together.
-    With `repeats`, a system that varies is run this often, and the means over its runs are compared. Raises UserError
-    if there are no such systems. The plan without data has all known scores, and the published rows that cannot be run.
+    that need neither a GPU nor a key are run. With `repeats`, a system that varies is run this often, and the means
+    over its runs are compared. Raises UserError if there are no such systems. The plan without data has all known
+    scores, and the published rows that cannot be run.
     """
     from r2med.data.given_data import given_data
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.leaderboard.reproduction import chosen_scores, known_scores, outcome, reproduced
-    from r2med.publication.leaderboard.verified_scores import VerifiedScores
 
     names, given = several(systems), given_data(data)
     if not given:
         planned(lambda: known_scores(names or [""], cpu))
     chosen = chosen_scores(names, given or ["demo"], cpu)
     planned(lambda: [outcome(expectation, {}, list(words)) for expectation, words in chosen])
-    check_writable(Path(out), Setting("reproduce", out=...))
-    if verified is not None:
-        check_writable(Path(verified).parent, Setting("reproduce", verified=...))
+    check_writable(Path(out), "out (--out)")
     with running(setup, **settings) as runtime:
-        outcomes = [reproduced(expectation, words, Path(out), runtime, repeats) for expectation, words in chosen]
-    if verified is not None:
-        VerifiedScores.of(outcomes).write(Path(verified))
-    return outcomes
+        return [reproduced(expectation, words, Path(out), runtime, repeats) for expectation, words in chosen]

@@ -26,7 +26,6 @@ def run_build(
         SetupFlags(
             *("device", "model_paths", "engine", "offline", "llm"),
             *flags.QUESTIONS,
-            *flags.TRACE,
             llm="The LLM of steps that name none, instead of the plan's.",
         ),
     ],
@@ -39,7 +38,6 @@ def run_build(
     from r2med.construction.benchmark import build
     from r2med.construction.build_plan import BuildPlan
     from r2med.construction.pipeline import BuildFolder
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
     from r2med.public.call_plan import planned
@@ -48,7 +46,7 @@ def run_build(
     with running(setup if setup is not None else read.setup(**settings)) as runtime:
         folder = BuildFolder(read, Path(out))
         planned(lambda: [(str(step), calls) for step, calls in folder.calls(runtime)])
-        check_writable(Path(out), Setting("run_build", out=...))
+        check_writable(Path(out), "out (--out)")
         return build(read, Path(out), runtime)
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.events import emit, listener_of, listening_to
 
 if TYPE_CHECKING:
     from r2med.foundation.core.plan import Plan
     from r2med.foundation.runtime.runtime import Runtime
 
 
-@dataclass(frozen=True)
-class PlanMade:
-    """The event that a call has made its plan. Nothing is done yet."""
-
-    plan: object
+_look: ContextVar[Callable[[Any], None] | None] = ContextVar("r2med_plan", default=None)
+"""The function that looks at the plan of a call before anything is done."""
 
 
 class _StoppedError(Exception):
@@ -34,9 +32,19 @@ class PlannedCalls:
 
 
 def planned(make: Callable[[], object]) -> None:
-    """Make the plan of a call if only its plan is wanted. The call then ends here."""
-    if listener_of(PlanMade) is not None:
-        emit(PlanMade(make()))
+    """Make the plan of a call if somebody looks at it. If only the plan is wanted, the call ends here."""
+    if (look := _look.get()) is not None:
+        look(make())
+
+
+@contextmanager
+def looking_at_plan(look: Callable[[Any], None]) -> Iterator[None]:
+    """Pass the plan of the call inside the block to `look`, before its work begins."""
+    token = _look.set(look)
+    try:
+        yield
+    finally:
+        _look.reset(token)
 
 
 def plan(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
@@ -53,11 +61,11 @@ def seen_plan(look: Callable[[Any], Any], function: Callable[..., Any], *argumen
 
     seen: list[object] = []
 
-    def stop(made: PlanMade) -> None:
-        seen.append(look(made.plan))
+    def stop(made: Any) -> None:
+        seen.append(look(made))
         raise _StoppedError
 
-    with planning(), listening_to(PlanMade, stop):
+    with planning(), looking_at_plan(stop):
         try:
             function(*arguments, **settings)
         except _StoppedError:

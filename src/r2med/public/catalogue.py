@@ -169,7 +169,7 @@ def _analyses() -> Listing:
     from r2med.analysis.analysis import ANALYSES
     from r2med.foundation.pages.page import Table, table_page
 
-    rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
+    rows = [(name, each.summary, "an LLM" if each.plan else "") for name, each in ANALYSES.items()]
     heads = ("analysis", "what it shows", "asks")
     value = [dict(zip(heads, row, strict=True)) for row in rows]
     return Listing(table_page("Analyses", Table.of(heads, rows)), value)

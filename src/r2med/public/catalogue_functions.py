@@ -1,16 +1,14 @@
-"""List and show what has a name, and try a model."""
+"""List and show what has a name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from r2med.foundation.core.flags import Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import Argument, Flag
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
-    from r2med.foundation.runtime.runtime import Runtime
-    from r2med.foundation.runtime.setup import Setup
     from r2med.public.listing import Listing
 
 KINDS_OF_LISTS = ("datasets", "stages", "suites", "models", "llms", "prompts", "rubrics", "analyses", "overlays")
@@ -48,27 +46,21 @@ def show(
     kind: Annotated[
         str | None, Flag(f"Show only this kind: {flags.choices(KINDS_OF_NAMES)}.", metavar="KIND", completion="kinds")
     ] = None,
+    out: Annotated[
+        str | Path | None,
+        Flag(
+            "With --kind prompts: write the built-in templates of a method into this folder, to change them.",
+            names=("--out", "-o"),
+            metavar="DIR",
+        ),
+    ] = None,
 ) -> Listing:
     """Show what a name means: settings of a stage, a suite, a card, prompts, sizes of datasets, or a pack."""
-    from r2med.public.named_things import shown
+    from r2med.foundation.core.errors import UserError
+    from r2med.public.named_things import shown, written_prompts
 
-    return shown(str(name), kind)
-
-
-def check_model(
-    name: Annotated[
-        str,
-        Argument(
-            "A name of r2med list models, hf:ORG/NAME, path:DIR, py:MODULE:NAME or vllm:MODEL.", completion="models"
-        ),
-    ],
-    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, "base_url", "budget")] = None,
-) -> Listing:
-    """Load a model, encode a query and a document, and show how; with a reranker, score two pairs."""
-    from r2med.foundation.runtime.runtime import running
-    from r2med.public.listing import listed_lines
-    from r2med.public.model_check import checked_model
-
-    with running(setup) as runtime:
-        lines = list(checked_model(name, runtime))
-    return listed_lines(f"Check of {name}", lines, lines)
+    if out is None:
+        return shown(str(name), kind)
+    if kind != "prompts":
+        raise UserError("only prompts can be written to a folder: add kind (--kind prompts)")
+    return written_prompts(str(name), Path(out))

@@ -10,10 +10,10 @@ from pathlib import Path
 from r2med.data.loading import name_of
 from r2med.evaluation.records.dataset_texts import dataset_texts
 from r2med.evaluation.records.quoting_files import Hashes, quoting_files, text_hashes
-from r2med.evaluation.records.text_files import files_with_texts
+from r2med.evaluation.records.text_files import files_with_texts, has_records
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.store import Store
-from r2med.foundation.store.dataset_labels import labels_of, name_in
+from r2med.foundation.store.dataset_labels import folder_in, labels_of, name_in
 from r2med.foundation.store.holdings import (
     Holding,
     clear,
@@ -29,6 +29,8 @@ from r2med.foundation.store.memo import MEMOS
 from r2med.foundation.text.plurals import counted, shown_bytes
 from r2med.models.llm.journal import answers_by_model, forget_answers
 from r2med.publication.site.board_texts import boards_with_texts
+
+OTHER_PLACES = "and results and boards in other folders (--results DIR shows what one has)"
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,9 @@ class Clearing:
             yield from _quoting(self.results, self.dataset, hashes, [*files, store.root])
         listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
         yield ClearingLine(f"{listed} {'removed' if really else 'would be removed: add --yes to do it'}")
+        if self._has_texts:
+            found = [f"{place}/" for place in _places(self.dataset, datasets, others)]
+            yield ClearingLine(f"not in the cache, so still on this machine: {', '.join([*found, OTHER_PLACES])}")
 
     def _counts(self, store: Store, wanted: Sequence[Holding], datasets: Sequence[str], answers: int) -> Iterator[str]:
         """Yield how much there is of each kind."""
@@ -138,8 +143,9 @@ class Clearing:
             clear_texts(store, datasets)
         for path in files:
             path.unlink(missing_ok=True)
-        for living in clear_unfinished(store) if self._has_texts or self.everything else ():
-            yield ClearingLine(f"{living} is still at work and keeps its files: end it, then clear again")
+        if living := clear_unfinished(store) if self._has_texts or self.everything else []:
+            pieces = counted(len(living), "piece of work is", "pieces of work are")
+            yield ClearingLine(f"{pieces} still going on and keep their files: end the commands that run, clear again")
 
 
 def _labels(word: str, store: Store) -> list[str]:
@@ -160,14 +166,30 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"{folder} is not a folder: name a folder of results or of a board")
-    gone = {Path(word).name} if not Path(word).is_dir() else set()  # a folder here has its own name
-    names = {name_of(word), *gone, *map(name_in, labels)}
+    names = _names(word, labels)
     found = [
         path
         for folder in folders
         for path in (*files_with_texts(folder, names, others), *boards_with_texts(folder, names))
     ]
     return list(dict.fromkeys(found))
+
+
+def _names(word: str, labels: Sequence[str]) -> set[str]:
+    """Return the names that a dataset has in records and boards."""
+    gone = {Path(word).name} if not Path(word).is_dir() else set()  # a folder here has its own name
+    return {name_of(word), *gone, *map(name_in, labels)}
+
+
+def _places(word: str, labels: Sequence[str], others: Collection[str]) -> Iterator[Path]:
+    """Yield what a user still has of a dataset: its folder, and the folders of results and of the board in this one."""
+    folders = [Path(word).expanduser(), *filter(None, map(folder_in, labels))]
+    yield from dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir())
+    names = _names(word, labels)
+    if has_records(Path("results"), names, others):
+        yield Path("results")
+    if boards_with_texts(Path("board"), names):
+        yield Path("board")
 
 
 def _quoting(folders: Sequence[Path], word: str, hashes: Hashes, leave_out: Sequence[Path]) -> Iterator[ClearingLine]:

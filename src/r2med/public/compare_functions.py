@@ -62,13 +62,6 @@ def compare(
     results: Annotated[str | Path, flags.RESULTS] = "results",
     data: Annotated[str | Path | Dataset | Sequence[str | Path | Dataset] | None, flags.COMPARED_DATA] = None,
     overlays: Annotated[str | Path | Overlay | Sequence[str | Path | Overlay] | None, flags.OVERLAYS] = None,
-    estimate: Annotated[
-        bool,
-        Flag(
-            "With --overlay: estimate the scores that people's labels would give, from the random part that people "
-            "reviewed. The intervals contain the errors of the judge."
-        ),
-    ] = False,
     measure: Annotated[
         str | None,
         Flag(
@@ -87,7 +80,6 @@ def compare(
             low=0,
         ),
     ] = None,
-    at: Annotated[str | None, flags.BUDGET_LIMIT] = None,
     slice_by: Annotated[
         str | Sequence[str] | None,
         Flag(
@@ -105,20 +97,10 @@ def compare(
     out: Annotated[
         str | Path | None,
         Flag(
-            "Folder for the tables of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG).",
+            "Folder for the tables of a paper (Markdown, LaTeX, CSV) and a figure of the scores (SVG).",
             OUTPUT,
             ("--out", "-o"),
             metavar="DIR",
-        ),
-    ] = None,
-    between: Annotated[
-        str | Sequence[str] | None,
-        Flag(
-            "The systems of the figure body-systems. Default: the best, and the baseline or the second best.",
-            OUTPUT,
-            metavar="A B",
-            kind=tuple[str, str],
-            is_rare=True,
         ),
     ] = None,
 ) -> Comparison:
@@ -129,13 +111,11 @@ def compare(
     these are datasets of one group, because scores of different groups are never averaged. All systems that are named
     are compared, on the datasets that they share. If none is named, the largest group of systems that were run on the
     same datasets is compared, and notices name the rest. With `overlays`, the rankings are scored with the labels of
-    these files too, and with `estimate`, `estimates` has the scores that people's labels would give. `lock` is the file
-    of a comparison that was decided beforehand: its systems, datasets, measure and baseline are used, and anything else
-    is an error. With `answers`, the records of `r2med answer` are compared: each system with each reader, by a measure
-    of answers, in one condition. With `worse_than`, `gate` says of each system if it is worse than the baseline by more
-    than these points. With `at`, as in `dollars=0.01`, `choice` is the best system whose queries cost at most this.
-    With `out`, the tables of a paper and, with the extra `report`, its figures are written; `between` are the two
-    systems of the figure on body systems.
+    these files too. `lock` is the file of a comparison that was decided beforehand: its systems, datasets, measure and
+    baseline are used, and anything else is an error. With `answers`, the records of `r2med answer` are compared: each
+    system with each reader, by a measure of answers, in one condition. With `worse_than`, `gate` says of each system if
+    it is worse than the baseline by more than these points. With `out`, the tables of a paper and a figure of the
+    scores are written.
 
     Raises UserError if no two systems were run on the same data, or if `data` names datasets of several groups.
     """
@@ -143,18 +123,15 @@ def compare(
 
     from r2med.data.given_data import given_data
     from r2med.data.overlays import given_overlays
-    from r2med.evaluation.comparison.budget_choice import CostLimit
     from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
     from r2med.evaluation.comparison.report import write_report
     from r2med.evaluation.records.collection import given_records
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store.writable import check_writable
 
     if out is not None:
-        check_writable(Path(out), Setting("compare", out=...))
-    limit = CostLimit.parse(at) if at is not None else None
-    wanted = ComparedWith(measure, baseline or "", several(slice_by), resamples, seed, worse_than, limit)
+        check_writable(Path(out), "out (--out)")
+    wanted = ComparedWith(measure, baseline or "", several(slice_by), resamples, seed, worse_than)
     compared = compared_records(
         given_records(*systems),
         Path(results),
@@ -165,9 +142,7 @@ def compare(
         lock=Path(lock) if lock else None,
         condition=condition,
         answers=answers,
-        estimate=estimate,
     )
     if out is None:
         return compared.comparison
-    written = write_report(compared, Path(out), several(between), resamples)
-    return replace(compared.comparison, files=written.files, notices=(*compared.comparison.notices, *written.notices))
+    return replace(compared.comparison, files=write_report(compared, Path(out)))

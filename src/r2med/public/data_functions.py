@@ -69,37 +69,49 @@ def import_data(
         str | None,
         Flag("Encoding of CSV and similar files that are not UTF-8, such as cp1252 or gb18030.", metavar="NAME"),
     ] = None,
+    language: Annotated[
+        str | None, Flag("Language of the documents, such as de. Default: guessed from the texts.", metavar="CODE")
+    ] = None,
     keep_markup: Annotated[bool, Flag("Take texts of HTML or RTF as they are, with their markup.")] = False,
-    update: Annotated[bool, Flag("Replace the dataset that an earlier import wrote into the folder.")] = False,
+    deidentify: Annotated[
+        bool,
+        Flag("Replace dates, ages over 89, ids, telephone numbers and mail addresses in all texts. Names stay."),
+    ] = False,
+    update: Annotated[
+        bool,
+        Flag("Replace the dataset that an earlier import wrote into the folder. Its columns and flags are used again."),
+    ] = False,
 ) -> Dataset:
     """Make a dataset from your own tables of documents and, if you have them, questions and judgements.
 
     Columns that are not named are guessed. `skip_rows` is a number for all files, or one for each file. With `update`,
-    the dataset of an earlier import is replaced. Raises UserError if a file cannot be read, or if the folder holds
-    anything else.
+    the dataset of an earlier import is replaced. Its columns and other choices are used again, except for those that
+    are given now. Raises UserError if a file cannot be read, or if the folder holds anything else.
     """
+    from r2med.data.tables.import_choices import ImportChoices
     from r2med.data.tables.importing import plan_import
-    from r2med.data.tables.table_import import check_folder, write_import
+    from r2med.data.tables.table_import import earlier_choices, write_import
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.public.call_plan import planned
 
-    check_folder(Path(out), update)
+    earlier = earlier_choices(Path(out), update)
     columns: dict[str, Any] = {
         **{"id": id, "title": title, "query": query, "query_id": query_id},
         **{"answer": answer, "relevant": relevant, "grade": grade, "text": several(text)},
     }
-    skipped = several(skip_rows)
-    plan = plan_import(
-        several(files),
+    typed = ImportChoices(
         header=header,
-        skip_rows=skip_rows if isinstance(skip_rows, int) else skipped or None,
-        sheets=several(sheets),
+        skip_rows=skip_rows if isinstance(skip_rows, int) else tuple(several(skip_rows)) or None,
+        sheets=tuple(several(sheets)),
         encoding=encoding or "",
+        language=language or "",
         keep_markup=keep_markup,
         no_grade=no_grade,
-        **{role: column for role, column in columns.items() if column},
+        deidentify=deidentify,
     )
+    named = {role: column for role, column in columns.items() if column}
+    plan = plan_import(several(files), typed=typed, earlier=earlier, **named)
     planned(lambda: plan)
     return write_import(plan, Path(out), default_store(), update)
 
@@ -201,7 +213,6 @@ def training_data(
     from r2med.assessment.training.training_set import TrainingPlan
     from r2med.data.given_data import loaded
     from r2med.data.overlays import given_overlays, overlay_files
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.foundation.store.writable import check_writable
@@ -218,5 +229,5 @@ def training_data(
         Synonyms.read(synonyms) if synonyms else None,
         allow_test_set or "",
     )
-    check_writable(Path(out).parent, Setting("training_data", out=...))
+    check_writable(Path(out).parent, "out (--out)")
     return plan.write(Path(out), store)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from r2med.foundation.core.flags import MODELS, OUTPUT, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import MODELS, Argument, Flag, SetupFlags
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
 
-_ASKING = SetupFlags(*flags.QUESTIONS, "offline", "model_paths", *flags.TRACE)
+_ASKING = SetupFlags(*flags.QUESTIONS, "offline", "model_paths")
 
 
 def advise(
@@ -26,7 +26,7 @@ def advise(
         str | Path | Dataset,
         Argument("A dataset or a folder with judged questions.", completion="datasets", kind=str),
     ],
-    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", *flags.TRACE)] = None,
+    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory")] = None,
     *,
     llms: Annotated[str | Sequence[str] | None, flags.LLM_NAMES] = None,
     models: Annotated[
@@ -58,36 +58,23 @@ def advise(
             low=0,
         ),
     ] = None,
-    at: Annotated[str | None, flags.BUDGET_LIMIT] = None,
-    out: Annotated[
-        str | Path | None,
-        Flag("Folder for the advice, which the board shows.", OUTPUT, ("--out", "-o"), metavar="DIR"),
-    ] = "results",
 ) -> Advice:
     """Try the pipelines that can run here, cheap ones first, and recommend one of them.
 
     By default, `models` and `rerankers` are those whose weights are on this machine. Expansions and LLM rerankers are
     tried with each of `llms`. The best pipeline is recommended. With `give_up` and at least 100 judged questions, it is
-    the cheapest pipeline that surely loses no more than this many points. With `at`, as in `dollars=0.01`, it is the
-    best pipeline whose questions cost at most this. The advice is written into the folder `out`, unless it is None.
-    Raises UserError if too few questions are judged or can be answered.
+    the cheapest pipeline that surely loses no more than this many points. Raises UserError if too few questions are
+    judged or can be answered.
     """
     from r2med.data.given_data import loaded
-    from r2med.evaluation.advice.advice_file import advice_file
     from r2med.evaluation.advice.ladder import advice_for
-    from r2med.evaluation.comparison.budget_choice import CostLimit
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
 
-    limit = CostLimit.parse(at) if at is not None else None
     with running(setup) as runtime:
         given = loaded(dataset, runtime.store)
-        file = None if out is None else advice_file(given.name, Path(out))
         chosen = None if models is None else several(models), None if rerankers is None else several(rerankers)
-        made = advice_for(given, runtime, several(llms), *chosen, give_up, limit)
-    if file is not None:
-        made.write(file)
-    return made
+        return advice_for(given, runtime, several(llms), *chosen, give_up)
 
 
 def audit(
@@ -180,7 +167,6 @@ def judge(
     from r2med.data.overlays import check_overlay_name
     from r2med.evaluation.records.collection import collect, given_records
     from r2med.evaluation.records.relabelled import recorded_datasets
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing
@@ -206,7 +192,7 @@ def judge(
             for in_repeat in repeated(runtime, repeats)
         ]
         planned(lambda: PlannedCalls(of_all_runs(plan.preview() for plan in plans), runtime))
-        check_writable(Path(out).parent, Setting("judge", out=...))
+        check_writable(Path(out).parent, "out (--out)")
         announce = announcing(2 * sum(len(plan.llms) for plan in plans))
         with runtime.network():
             judged = all_repeats([plan.ask(announce) for plan in plans])
@@ -230,7 +216,6 @@ def nuggets(
     from r2med.assessment.answers.nugget_making import plan_nuggets
     from r2med.data.given_data import loaded
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
@@ -243,7 +228,7 @@ def nuggets(
         dataset = loaded(data, runtime.store)
         plan = plan_nuggets(dataset, llm, runtime)
         planned(lambda: PlannedCalls({plan.llm: plan.preview()}, runtime))
-        check_writable(file.parent, Setting("nuggets", out=...))
+        check_writable(file.parent, "out (--out)")
         with runtime.network():
             announcing(1)(f"{dataset.name} · nuggets · {plan.llm}")
             made = plan.make()

@@ -43,14 +43,13 @@ def why(
     from r2med.data.locating import unambiguous
     from r2med.evaluation.running.story import find_record, query_story
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.notices import Command
     from r2med.foundation.core.spec import joined_words
 
     named = joined_words(str(word) for word in words[:-2]) if len(words) > 2 else []
     no_query = len(words) == 2 and not str(words[0]).endswith(".json") and not Path(str(words[0])).exists()
     if len(words) < 2 or len(named) > 1 or no_query:
-        example = Command("why", "bm25", "demo/Biology", "3")
-        raise UserError("name a record and a query, or a system, a dataset and a query: ", example)
+        example = "r2med why bm25 demo/Biology 3"
+        raise UserError(f"name a record and a query, or a system, a dataset and a query: {example}")
     query, given = str(words[-1]), words[-2]
     if not named:
         return query_story(str(given), query, data, setup)
@@ -83,8 +82,7 @@ def board(
     overlays: Annotated[
         str | Path | Overlay | Sequence[str | Path | Overlay] | None,
         Flag(
-            "Also show scores with the labels of this overlay, and estimates if people labelled a random part. "
-            "May be repeated: later labels replace earlier ones.",
+            "Also show scores with the labels of this overlay. May be repeated: later labels replace earlier ones.",
             names=("--overlay",),
             metavar="FILE",
         ),
@@ -94,12 +92,11 @@ def board(
 ) -> Path:
     """Make a site from records: leaderboard, system pages and explorer. It opens from disk without a network.
 
-    Returns the page to open. Without sources, the board shows the records and the advice of `results`. If `entries` is
-    given, it shows only the entries. Those without a verdict in the file `verdicts`, which `verify` writes, are marked
-    and ranked last. With `texts=False`, the board contains no text of a document, a query or an LLM. With `overlays`,
-    the leaderboard can also show scores with the labels of these files, and estimates if people labelled a random part.
-    Answer records among the sources are shown on a page of their own, and under the rankings. Those of entries have no
-    texts, and are shown on the page only.
+    Returns the page to open. Without sources, the board shows the records of `results`. If `entries` is given, it
+    shows only the entries. Those without a verdict in the file `verdicts`, which `verify` writes, are marked and ranked
+    last. With `texts=False`, the board contains no text of a document, a query or an LLM. With `overlays`, the
+    leaderboard can also show scores with the labels of these files. Answer records among the sources are shown on a
+    page of their own, and under the rankings. Those of entries have no texts, and are shown on the page only.
     """
     from r2med.foundation.core.one_or_many import several
     from r2med.publication.site.site import make_board
@@ -121,7 +118,7 @@ def search(
     k: Annotated[int, Flag("Documents returned for each query.", WHAT, ("-k", "--k"))] = 5,
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.SEARCHING, *flags.TRACE),
+        SetupFlags(*flags.SEARCHING),
     ] = None,
     **settings: Any,
 ) -> SearchResult:
@@ -162,7 +159,7 @@ def serve(
     ] = None,
     setup: Annotated[
         Setup | Runtime | None,
-        SetupFlags(*flags.SEARCHING, *flags.TRACE),
+        SetupFlags(*flags.SEARCHING),
     ] = None,
     *,
     retriever: Annotated[
@@ -173,14 +170,6 @@ def serve(
         str, Flag("Address to listen on. An address beyond this machine needs R2MED_SERVE_TOKEN.", metavar="ADDRESS")
     ] = "127.0.0.1",
     port: Annotated[int, Flag("Port of the server. 0 picks a free one.", low=0, high=65535)] = 8000,
-    limits: Annotated[
-        str | Path | None,
-        Flag(
-            "A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve-others.md.",
-            metavar="FILE",
-            is_rare=True,
-        ),
-    ] = None,
     mcp: Annotated[
         Literal["stdio", "http"] | None,
         Flag(
@@ -195,13 +184,13 @@ def serve(
     """Serve a search page, POST /search, POST /retrieve in the protocol of Search-R1, and MCP for assistants.
 
     `systems` answer on the page and at /search. `retriever` answers at /retrieve; by default it is the retriever of the
-    first system, or bm25. Port 0 picks a free port. `limits` is a TOML file. `ready` gets one line with the address
-    when the server accepts connections. By default, the line is printed.
+    first system, or bm25. Port 0 picks a free port. `ready` gets one line with the address when the server accepts
+    connections. By default, the line is printed.
 
     With `mcp`, assistants can search by the Model Context Protocol: "http" adds the address /mcp to the server, and
     "stdio" speaks on stdin and stdout instead of serving HTTP, until stdin ends.
 
-    If a search does not end within the limit `grace` after Ctrl-C, the process ends without waiting for it. Raises
+    If a search does not end within 5 seconds after Ctrl-C, the process ends without waiting for it. Raises
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
     """
     from r2med.foundation.core.one_or_many import several
@@ -214,7 +203,6 @@ def serve(
         retriever=retriever or "",
         host=host,
         port=port,
-        limits=limits,
         access_log=access_log,
         mcp=mcp or "",
         ready=ready,

@@ -1,4 +1,4 @@
-"""Look after what is kept on this machine, examine the machine, and cite r2med."""
+"""Look after what is kept on this machine, and examine the machine and a model on it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from r2med.foundation.core.flags import Flag
+from r2med.foundation.core.flags import Flag, SetupFlags
+from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
     from r2med.evaluation.running.doctor import Diagnosis
+    from r2med.foundation.runtime.runtime import Runtime
+    from r2med.foundation.runtime.setup import Setup
     from r2med.foundation.store import Store
     from r2med.public.listing import Listing
 
@@ -51,7 +54,7 @@ def clear_cache(
     """Remove what is kept of a dataset, a model or an LLM. It is computed or requested again when it is needed.
 
     With a dataset alone, no text of the dataset stays in the cache: LLM answers about it are removed too. Files in
-    folders of results are kept, unless these are named. Your own files in such a folder (traces, packs, exports,
+    folders of results are kept, unless these are named. Your own files in such a folder (packs, exports,
     overlays, …) are never removed: those that quote the dataset are listed. Without `yes`, nothing is removed. The
     page counts the files of each folder, and the value names every file.
     """
@@ -69,39 +72,38 @@ def clear_cache(
     return listed_lines("Cleared" if yes else "What would be cleared", by_folder, whole)
 
 
-def verify_cache(
-    repair: Annotated[bool, Flag("Remove damaged artefacts. They are computed again when they are needed.")] = False,
-    store: Store | None = None,
-) -> Listing:
-    """Read every file of the store byte by byte, and report damaged ones."""
-    from r2med.foundation.store import default_store
-    from r2med.public.cache_contents import verified_cache
-
-    return verified_cache(store or default_store(), repair)
-
-
 def doctor(
-    base_urls: Annotated[
-        str | Sequence[str] | None, Flag("An endpoint to test. May be repeated.", names=("--base-url",), metavar="URL")
+    model: Annotated[
+        str | None,
+        Flag(
+            "Also load this model, and encode a query and a document; with a reranker, score two pairs: "
+            "a name of r2med list models, hf:ORG/NAME, path:DIR, py:MODULE:NAME or vllm:MODEL.",
+            metavar="NAME",
+            completion="models",
+        ),
+    ] = None,
+    setup: Annotated[
+        Setup | Runtime | None,
+        SetupFlags(
+            *flags.WEIGHTS,
+            "base_url",
+            "budget",
+            base_url="An endpoint to test, and the server of vllm:MODEL and tei:MODEL.",
+        ),
     ] = None,
     store: Store | None = None,
 ) -> Diagnosis:
     """Show versions, devices, extras, the cache, which keys are set (never their values), and endpoints that answer.
 
-    It contacts only the endpoints of `base_urls` and of the environment.
+    It contacts only the endpoints of `setup` and of the environment. With `model`, it shows how the model reads texts.
     """
+    from dataclasses import replace
+
     from r2med.evaluation.running.doctor import diagnosed
-    from r2med.foundation.core.one_or_many import several
+    from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store import default_store
+    from r2med.public.model_check import checked_model
 
-    return diagnosed(several(base_urls), store or default_store())
-
-
-def cite() -> str:
-    """Show what to cite as BibTeX: the benchmark's paper, and this software in the version that is installed."""
-    from importlib import resources
-
-    from r2med.foundation.core.version import __version__
-
-    text = (resources.files("r2med") / "citation.bib").read_text(encoding="utf-8")
-    return text.replace("VERSION", __version__)
+    with running(setup) as runtime:
+        diagnosis = diagnosed(runtime.setup.base_url, store or default_store())
+        return replace(diagnosis, model=tuple(checked_model(model, runtime))) if model else diagnosis

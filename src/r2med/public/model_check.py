@@ -1,4 +1,4 @@
-"""Test if an embedding model or a reranker runs here, as `r2med check-model` does."""
+"""Test if an embedding model or a reranker runs here, as `r2med doctor --model` does."""
 
 from __future__ import annotations
 

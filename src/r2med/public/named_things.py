@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError, nearest, unknown
-from r2med.public.listing import Listing
+from r2med.public.listing import Listing, listed_lines
 
 if TYPE_CHECKING:
     from r2med.data.stats import Stats
@@ -93,25 +93,38 @@ def _llm(name: str) -> Any:
     return {key: value for key, value in fields.items() if value not in (None, "", ())}
 
 
-OF_AUTHORS = " of its authors"
-"""Ends the title of a prompt that the authors of a reranker wrote."""
-
-
 def _prompts(name: str) -> Any:
     from r2med.models.prompts.prompt_sets import named_templates
-    from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS, equal_words, find_authors
     from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
     card = LLM_RERANKERS.get(name)
     name = card.template if card is not None else name
     templates = named_templates(name, fixed_templates())
-    shown = {title: {"file": str(template.file), "text": template.text} for title, template in templates.items()}
-    if name in AUTHORS_PROMPTS and name in templates:
-        found = find_authors(name)
-        where = found.statement if found else f"not on this machine: r2med prompts fetch {name}"
-        share = f"; ours has {equal_words(templates[name].text, found.turns):.0%} of its words" if found else ""
-        shown[f"{name}{OF_AUTHORS}"] = {"file": f"{where}{share}", "text": found.turns if found else ""}
-    return shown
+    return {title: {"file": str(template.file), "text": template.text} for title, template in templates.items()}
+
+
+def written_prompts(method: str, folder: Path) -> Listing:
+    """Write the built-in templates of a method into a folder, and return them with how they are used."""
+    from r2med.foundation.core.spec import encoded
+    from r2med.models.prompts.prompt_sets import write_set
+
+    template, stage, needs_llm = _user_of_prompts(method)
+    written = write_set(template, folder)
+    inside = f"{'LLM, ' if needs_llm else ''}prompts={encoded(str(folder))}"
+    lines = [*map(str, written), f"Change what you like, delete the rest; then: {stage}({inside})"]
+    value = {path.stem: {"file": str(path), "text": path.read_text(encoding="utf-8")} for path in written}
+    return listed_lines(method, lines, value)
+
+
+def _user_of_prompts(name: str) -> tuple[str, str, bool]:
+    """Return a template, a stage that uses it, and True if that stage needs an LLM. Cards may share one template."""
+    from r2med.systems.expand.method_cards import METHODS
+    from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
+
+    cards = [(each.template, each.name, each.llm is None) for each in LLM_RERANKERS.values()]
+    cards += [(each.prompt, each.name, each.llm is None) for each in METHODS.values()]
+    found = [card for card in cards if name == card[1]] or [card for card in cards if name == card[0]]
+    return found[0] if found else (name, name, True)
 
 
 def fixed_templates() -> dict[str, Traversable]:
@@ -147,15 +160,12 @@ def _dataset(name: str) -> Any:
 
 
 def _pack(name: str) -> Any:
-    """Return what a pack holds and saves."""
-    from r2med.publication.packs.unpacking import pack_commands
-    from r2med.publication.packs.verified_pack import listed_pack
+    """Return what a pack holds."""
+    from r2med.publication.packs.unpacking import read_manifest
 
     if not Path(name).is_file() or Path(name).suffix == ".jsonl":
         raise UserError(f"{name} is not a pack")
-    with listed_pack(Path(name)) as opened:
-        commands = list(pack_commands(opened, Path("results")))
-        return {**opened.manifest.model_dump(mode="json"), "commands": commands}
+    return read_manifest(Path(name)).model_dump(mode="json")
 
 
 def _overlay(name: str) -> Any:
@@ -191,20 +201,18 @@ KINDS = tuple(_FINDERS)
 def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
     """Return what a name means in one kind, as sections of a page."""
     from r2med.assessment.judgements.overlay_files import overlays_page
-    from r2med.foundation.pages.page import Note, Section, Table
+    from r2med.foundation.pages.page import Note, Section, Table, Verbatim
     from r2med.public.stage_help import stage_section
-    from r2med.publication.packs.pack_manifest import PackManifest
-    from r2med.publication.packs.pack_page import pack_page
+    from r2med.publication.packs.pack_file import PackManifest, pack_page
 
     if kind == "stages":
         return [stage_section(page) for page in (value if isinstance(value, list) else [value])]
     if kind == "packs":
-        manifest = PackManifest.model_validate({key: each for key, each in value.items() if key != "commands"})
-        return list(pack_page(manifest, Path(name), value["commands"]).sections)
+        return list(pack_page(PackManifest.model_validate(value), Path(name)).sections)
     if kind == "overlays":
         return list(overlays_page(value).sections)
     if kind == "prompts" and alone:
-        return _prompt_sections(value)
+        return [Section("", [Verbatim(f"{title} ({each['file']})", each["text"])]) for title, each in value.items()]
     if kind == "prompts":
         more = f"(r2med show --kind prompts {name} prints them)"
         return [Section("", [Note(f"prompts: {', '.join(value)} {more}", whole=True)])]
@@ -213,34 +221,6 @@ def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
         table = Table.of(("field", "value"), [(key, _shown(field)) for key, field in fields.items()])
         sections.append(Section("" if alone else f"{CARDS[kind]}:", [table]))
     return [*sections, *(_sizes(name, value["sizes"]) if "sizes" in value else ())]
-
-
-def _prompt_sections(prompts: Mapping[str, Mapping[str, str]]) -> list[Section]:
-    """Return the texts of prompts; ours and that of its authors side by side, if both are here."""
-    from r2med.foundation.pages.page import Note, Section, Verbatim
-
-    sections = []
-    for title, each in prompts.items():
-        head, theirs = f"{title} ({each['file']})", prompts.get(f"{title}{OF_AUTHORS}")
-        if theirs and theirs["text"]:
-            authors = Note(f"{title}{OF_AUTHORS} ({theirs['file']})", whole=True)
-            sections.append(Section("", [Note(head, whole=True), authors, _beside(each["text"], theirs["text"])]))
-        elif not (each["text"] and title.endswith(OF_AUTHORS)):
-            sections.append(Section("", [Verbatim(head, each["text"])]))
-    return sections
-
-
-def _beside(ours: str, theirs: str) -> Table:
-    """Return a table with the lines of two texts side by side, equal lines in one row."""
-    from difflib import SequenceMatcher
-    from itertools import zip_longest
-
-    from r2med.foundation.pages.page import Table
-
-    left, right = ours.splitlines(), theirs.splitlines()
-    parts = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
-    rows = [row for _, a, b, c, d in parts for row in zip_longest(left[a:b], right[c:d], fillvalue="")]
-    return Table.of(("ours", "authors'"), rows)
 
 
 def _sizes(name: str, sizes: list[dict[str, Any]]) -> Iterator[Section]:

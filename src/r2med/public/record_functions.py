@@ -48,9 +48,6 @@ def export_records(
         Flag("The folder to write. Default: the name of the format.", names=("--out", "-o"), metavar="DIR"),
     ] = None,
     results: Annotated[str | Path, flags.RESULTS] = "results",
-    header: Annotated[
-        bool, Flag("Begin each run with its ir_metadata, which trec_eval 9 cannot read.", is_rare=True)
-    ] = False,
     max_failures: Annotated[float, flags.MAX_FAILURES] = 0.1,
 ) -> list[Path]:
     """Write records in the format of another tool: trec_eval or MTEB.
@@ -60,17 +57,14 @@ def export_records(
     """
     from r2med.evaluation.records.collection import given_records
     from r2med.evaluation.running.run_export import export_runs
-    from r2med.foundation.core.errors import UserError, unknown
-    from r2med.foundation.core.notices import Setting
+    from r2med.foundation.core.errors import unknown
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.bridges.mteb_results import export_results
 
     if layout not in (layouts := ("runs", "mteb")):
         raise unknown("format", layout, layouts)
-    if header and layout != "runs":
-        raise UserError(Setting("export_records", header=True), f" is for run files, not for {layout}")
     folder, sources = Path(out or layout), given_records(*systems)
-    check_writable(folder, Setting("export_records", out=...))
+    check_writable(folder, "out (--out)")
     if layout == "runs":
-        return export_runs(sources, folder, results, header, max_failures)
+        return export_runs(sources, folder, results, max_failures)
     return export_results(sources, folder, results, max_failures)

@@ -35,17 +35,8 @@ def serve_review(
     sample: Annotated[
         int | None,
         Flag(
-            "Number of items of a kind to review; all without this option or with 0. Of an overlay: number of random "
-            "queries of each dataset whose whole pool is reviewed, 30 without this option.",
-            metavar="NUMBER",
-            low=0,
-        ),
-    ] = None,
-    influential: Annotated[
-        int | None,
-        Flag(
-            "Of an overlay: number of further documents, those whose labels could change the order of systems most. "
-            "Default: 50.",
+            "Number of items of a kind to review; all without this option or with 0. Of an overlay: number of queries "
+            "of each dataset whose whole pool is reviewed, the first by their ids; 30 without this option.",
             metavar="NUMBER",
             low=0,
         ),
@@ -82,7 +73,6 @@ def serve_review(
         Path(source),
         kind=str(kind) if kind else None,
         sample=sample,
-        influential=influential,
         reviews_per_item=reviews_per_item,
         data=data,
         results=Path(results),

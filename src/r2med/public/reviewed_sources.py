@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
 from r2med.assessment.judgements.overlay_files import comparison_page
-from r2med.assessment.review.label_reviews import people_overlay
+from r2med.assessment.review.label_reviews import REVIEWED_QUERIES, people_overlay
 from r2med.assessment.review.nugget_reviews import reviewed_nuggets
 from r2med.assessment.review.review_files import export_reviews, import_reviews
 from r2med.construction.pipeline import BuildFolder
@@ -63,7 +62,6 @@ def serve_source(
     *,
     kind: str | None,
     sample: int | None,
-    influential: int | None,
     reviews_per_item: int | None,
     data: Any,
     results: Path,
@@ -75,16 +73,14 @@ def serve_source(
     say = ready or serving.print_line
     if found == "overlay":
         _refuse_kind(path, kind)
-        queries = SAMPLE_QUERIES if sample is None else sample
-        further = INFLUENTIAL_DOCUMENTS if influential is None else influential
-        words = data_words(data)
-        serving.serve_labels(path, results, words, queries, further, port, say, reviews_per_item or 0)
+        queries = REVIEWED_QUERIES if sample is None else sample
+        serving.serve_labels(path, results, data_words(data), queries, port, say, reviews_per_item or 0)
     elif found == "nuggets":
         _refuse_kind(path, kind)
         serving.serve_nuggets(path, loaded(_nugget_data(path, data)), port, say, reviews_per_item or 0)
     else:
-        if path.exists() and (influential is not None or data):
-            raise UserError(f"{path} is not an overlay or a file of nuggets: leave out --influential and --data")
+        if path.exists() and data:
+            raise UserError(f"{path} is not an overlay or a file of nuggets: leave out --data")
         serving.serve_items(path, sample or 0, port, say, kind or PASSAGE, reviews_per_item)
 
 

@@ -61,7 +61,7 @@ def run(
     sort: Annotated[
         str | None,
         Flag(
-            "Order the rows by score, p50, p95, dollars, tokens, name or a dataset. Default: as typed.",
+            "Order the rows by score, seconds, dollars, tokens, name or a dataset. Default: as typed.",
             OUTPUT,
             metavar="COLUMN",
         ),
@@ -85,7 +85,6 @@ def run(
             "recorded",
             "generations",
             "candidates",
-            *flags.TRACE,
         ),
     ] = None,
     **settings: Any,
@@ -105,7 +104,6 @@ def run(
     from r2med.evaluation.running.batch import check_texts_are_used, plan_run, shown_measure
     from r2med.evaluation.running.results import check_order
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import Runtime, running
@@ -137,7 +135,7 @@ def run(
             check_order(sort, plan.dataset_names)
         planned(lambda: plan)
         if out is not None:
-            check_writable(Path(out), Setting("run", out=...))
+            check_writable(Path(out), "out (--out)")
         folder = Path(out) if out is not None else None
         results = plan.evaluate(folder, k, fresh, announcing(plan.steps)).showing(shown)
     return results.sorted(sort) if sort else results
@@ -178,18 +176,17 @@ def lock(
     from r2med.evaluation.running.evaluation import DEPTH
     from r2med.evaluation.running.locking import locked_plan
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.notices import Command, Setting
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
 
     file, named = Path(out), several(systems)
     if not named and not suite:
-        example = Command("lock", ["bm25", "bge"], data="Biology")
-        raise UserError("name the systems that are to be evaluated, such as: ", example)
+        example = "r2med lock bm25 bge --data Biology"
+        raise UserError(f"name the systems that are to be evaluated, such as: {example}")
     if file.exists():
-        raise UserError(f"{file} exists: a lock is decided once; name another file with ", Setting("lock", out=...))
-    check_writable(file.absolute().parent, Setting("lock", out=...))
+        raise UserError(f"{file} exists: a lock is decided once; name another file with out (--out)")
+    check_writable(file.absolute().parent, "out (--out)")
     with running(setup, **settings) as runtime:
         plan = plan_run(
             named,
@@ -229,7 +226,7 @@ def generate(
         str | Path, Flag("Folder for the folders DATASET/METHOD/LLM.", OUTPUT, ("--out", "-o"), metavar="DIR")
     ] = "generations",
     overwrite: Annotated[bool, Flag("Replace files even if they have more texts than the new ones.", OUTPUT)] = False,
-    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory", *flags.TRACE)] = None,
+    setup: Annotated[Setup | Runtime | None, SetupFlags(*flags.WEIGHTS, *flags.ASKING, "memory")] = None,
     **settings: Any,
 ) -> list[GeneratedTexts]:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM.
@@ -240,7 +237,6 @@ def generate(
     """
     from r2med.data.given_data import given_data
     from r2med.evaluation.running.text_generation import plan_generation
-    from r2med.foundation.core.notices import Setting
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
@@ -248,5 +244,5 @@ def generate(
     with running(setup, **settings) as runtime, notebook_progress():
         plan = plan_generation(method, given_data(data) or ["demo"], llm or "", runtime)
         planned(lambda: PlannedCalls(plan.previews(), runtime))
-        check_writable(Path(out), Setting("generate", out=...))
+        check_writable(Path(out), "out (--out)")
         return plan.write(Path(out), overwrite, announcing(len(plan.datasets)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from r2med.foundation.store import Store
     from r2med.publication.leaderboard.submission import Entry
     from r2med.publication.leaderboard.verification import Verification
-    from r2med.publication.packs.pack_manifest import PackManifest
+    from r2med.publication.packs.pack_file import PackManifest
     from r2med.publication.packs.unpacking import Unpacked
 
 
@@ -33,11 +33,13 @@ def submit(
     a digest. Raises UserError if a run or the answers of a record are missing or were changed.
     """
     from r2med.evaluation.records.collection import given_records
-    from r2med.foundation.core.notices import Setting
+    from r2med.foundation.core.errors import UserError
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.leaderboard.submission import write_entry
 
-    check_writable(Path(out).parent, Setting("submit", out=...))
+    if Path(out).suffix != ".json":
+        raise UserError(f"out (--out) {out}: the name of an entry ends with .json, by which r2med board finds it")
+    check_writable(Path(out).parent, "out (--out)")
     return write_entry(given_records(records), Path(out), Path(results), max_failures)
 
 
@@ -78,34 +80,12 @@ def verify(
 def pack(
     records: Annotated[str | Path | Sequence[str | Path] | None, flags.COMPARED_SYSTEMS] = None,
     out: Annotated[str | Path, Flag("File of the pack.", names=("--out", "-o"), metavar="FILE")] = "run.r2pack",
-    with_: Annotated[
-        str | Sequence[str] | None,
-        Flag(
-            "What the pack holds besides records: runs, texts, rerankings, pairs, vectors, answers and corpus, several "
-            "with commas. Default: all except corpus.",
-            metavar="PARTS",
-            read=flags.comma_separated,
-        ),
-    ] = None,
     *,
+    vectors: Annotated[bool, Flag("Leave out the vectors of documents and queries.")] = True,
     results: Annotated[str | Path, flags.RESULTS] = "results",
     data: Annotated[
         str | Path | Dataset | Sequence[str | Path | Dataset] | None,
         Flag("Folder of your own dataset. May be repeated.", DATA, metavar="DIR", kind=str, read=flags.comma_separated),
-    ] = None,
-    corpus_licence: Annotated[
-        str | None,
-        Flag(
-            "Licence under which you may pass on the documents of a dataset whose card states none.",
-            DATA,
-            metavar="NAME",
-        ),
-    ] = None,
-    nuggets: Annotated[
-        str | Path | None,
-        Flag(
-            "The file of nuggets that r2med answer was given. It goes into the pack with the answers.", metavar="FILE"
-        ),
     ] = None,
     setup: Annotated[
         Setup | Runtime | None,
@@ -116,58 +96,43 @@ def pack(
     """Write records with the vectors, texts, scores and rerankings behind them as one file.
 
     Give the settings of models and LLMs with which the records were made. Nothing is encoded or asked. `records` are
-    record files, folders, or names of systems in `results`. Answers are the answer records of readers that read the
-    records, with what readers and judges said. Documents are only inside with `corpus`, and only if the licence of the
-    dataset allows it. Raises UserError if the store no longer has what a record needs, or if the pack would hold a
-    secret. `settings` are fields of `Setup`.
+    record files, folders, or names of systems in `results`. Answer records that were read from them are inside, too.
+    Without `vectors`, the other machine has the rankings, but cannot search to another depth. Documents, and the files
+    that you gave, are not inside. Raises UserError if the store no longer has what a record needs, or if the pack would
+    hold a secret. `settings` are fields of `Setup`.
     """
     from r2med.data.given_data import given_data
     from r2med.evaluation.records.collection import given_records
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.notices import Setting
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
-    from r2med.publication.packs.pack_manifest import DEFAULT, chosen_kinds
     from r2med.publication.packs.packing import write_pack
 
     file = Path(out)
-    kinds = chosen_kinds(DEFAULT if with_ is None else several(with_))
     if file.is_dir():
-        raise UserError(f"{out} is a folder: name the file of the pack, such as ", Setting("pack", out=f"{out}.r2pack"))
-    check_writable(file.absolute().parent, Setting("pack", out=...))
+        raise UserError(f"{out} is a folder: name the file of the pack, such as out (--out {out}.r2pack)")
+    check_writable(file.absolute().parent, "out (--out)")
     with running(setup, **settings) as runtime:
-        return write_pack(
-            given_records(records),
-            file,
-            kinds,
-            runtime,
-            results=Path(results),
-            data=given_data(data),
-            corpus_licence=corpus_licence or "",
-            nuggets=nuggets or "",
-        )
+        given = given_records(records)
+        return write_pack(given, file, runtime, results=Path(results), data=given_data(data), vectors=vectors)
 
 
 def unpack(
     file: Annotated[str | Path, Argument("A pack, or the https:// address of one.", metavar="FILE|URL", kind=str)],
     out: Annotated[str | Path, Flag("Folder for records and runs.", names=("--out", "-o"), metavar="DIR")] = "results",
     *,
-    data: Annotated[str | Path, Flag("Folder for the documents of a pack that holds them.", metavar="DIR")] = "data",
     sha256: Annotated[str | None, Flag("SHA-256 of the pack. A URL needs it.", metavar="DIGEST")] = None,
-    keep_mine: Annotated[bool, Flag("Keep what is here with another content, and take the rest of the pack.")] = False,
     setup: Annotated[Setup | Runtime | None, SetupFlags("offline")] = None,
     store: Store | None = None,
 ) -> Unpacked:
-    """Verify a pack, and put it into the store. The commands of its records then need no GPU, key or network.
+    """Check a pack, and put it into the store. The commands of its records then need no GPU, key or network.
 
-    What is here already with the same content is left as it is. The runs of records are scored again with the dataset,
-    if it is on this machine; otherwise the records are marked until `run` scores them. Raises UserError if the pack is
-    damaged, if a record contradicts its run, or if something is here with another content; then nothing is written.
-    With `keep_mine`, what is here stays, and the rest is written.
+    What is here already is left as it is. Runs and answers are scored again with their dataset, if it is on this
+    machine. Raises UserError if the pack is damaged or hostile, or if a record has other scores than its run; then
+    nothing is written.
     """
     from r2med.foundation.runtime.runtime import running
     from r2med.publication.packs.unpacking import unpack_file
 
     with running(setup) as runtime:
-        return unpack_file(str(file), Path(out), Path(data), sha256 or "", store or runtime.store, keep_mine)
+        return unpack_file(str(file), Path(out), sha256 or "", store or runtime.store)

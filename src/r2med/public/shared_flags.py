@@ -40,8 +40,6 @@ ASKING = (*QUESTIONS, "prompts", "deadline")
 """Fields of Setup about LLMs in the stages of systems."""
 SEARCHING = (*WEIGHTS, "memory", *LLM_SETTINGS, "llm", "budget", "recorded", "generations")
 """Fields of Setup about questions of a person to a system, one at a time. The system names the depth: NAME@DEPTH."""
-TRACE = ("trace", "trace_content")
-"""Fields of Setup about traces."""
 
 DATASETS = Flag(
     "A dataset, a group (R2MED, demo, …) or a folder. May be repeated, or hold several with commas.",
@@ -99,11 +97,6 @@ OVERLAYS = Flag(
 )
 RESULTS = Flag("Folder with the records of systems.", metavar="DIR")
 BASELINE = Flag("Compare each system with this one only.", metavar="SYSTEM")
-BUDGET_LIMIT = Flag(
-    "The best system whose queries cost at most this: dollars=0.01, tokens=2000 (both per query) or p95=1.5 (seconds).",
-    names=("--at",),
-    metavar="COST=NUMBER",
-)
 LOCK = Flag(
     "Do what this file of r2med lock decided, and refuse anything else. Records carry its digest.", metavar="FILE"
 )
@@ -111,7 +104,7 @@ ANSWERS = Flag("Use the records of `r2med answer`: each system with each reader,
 ANSWER_CONDITION = Flag(
     f"With --answers: what was read. {choices(CONDITIONS)}. Default: retrieved.", metavar="NAME", names=("--condition",)
 )
-RESAMPLES = Flag("Number of random sign flips and of bootstrap samples.", low=1, is_rare=True)
+RESAMPLES = Flag("Number of random sign flips.", low=1, is_rare=True)
 MAX_FAILURES = Flag(
     "Largest share of failed calls or queries, from 0 to 1. Other records are left out with a note.",
     low=0,

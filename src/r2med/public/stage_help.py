@@ -33,7 +33,6 @@ FORMS = {
     "vllm-score:": ("vllm-score:MODEL", "The same, by the server's /v1/score."),
     "tei:": ("tei:MODEL", "A reranker on a TEI server of your own, at --base-url."),
     "mteb:": ("mteb:ORG/NAME", "A model of MTEB's registry (extra mteb)."),
-    "pyterrier:": ("pyterrier:MODULE:NAME", "A pipeline of PyTerrier (extra pyterrier)."),
     "run:": ("run:FILE", "The documents of a run file."),
     "[": ("[SYSTEM]", "A whole system, as in [hyde(o3-mini) → bm25]+[bge → bge-reranker@100]."),
 }

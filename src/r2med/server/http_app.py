@@ -19,8 +19,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from r2med.foundation.core.version import __version__
+from r2med.server import limits
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError, unavailable
 from r2med.server.retrieve_protocol import RetrieveRequest, RetrieveResponse, read_request, write_response
 from r2med.server.search_protocol import (
@@ -33,8 +33,7 @@ from r2med.server.search_protocol import (
     read_question,
 )
 from r2med.server.search_queue import SearchQueue
-from r2med.server.served_corpus import ServedCorpus
-from r2med.systems.system.system import LiveSystem
+from r2med.server.served_corpus import ServedData
 
 T = TypeVar("T")
 
@@ -71,29 +70,23 @@ def guarded_app(title: str, token: str | None = None, openapi_url: str | None = 
     return app
 
 
-def create_app(
-    served: ServedCorpus,
-    limits: Limits | None = None,
-    token: str | None = None,
-    systems: Sequence[LiveSystem] = (),
-) -> FastAPI:
+def create_app(data: ServedData, token: str | None = None) -> FastAPI:
     """Return the application that serves a corpus. Without a token, only programs of this machine can use it.
 
-    `systems` answer questions at POST /search and on the page. The queue, the threads and the limits are in
+    The systems answer questions at POST /search and on the page. The data, the queue and the threads are in
     `app.state`, so that the server can close them when it stops.
     """
-    limits = limits or Limits()
-    queue = SearchQueue(served.search, limits.waiting, limits.batch)
+    queue = SearchQueue(lambda queries, k: data.corpus.search(queries, k), limits.MAX_WAITING, limits.BATCH_QUERIES)
     app = guarded_app("r2med serve", token, "/openapi.json")
+    app.state.data = data
     app.state.queue = queue
-    app.state.answers = answers = AnswerPool(limits.answers)
-    app.state.limits = limits
+    app.state.answers = answers = AnswerPool(limits.MAX_ANSWERS)
 
     @app.post("/retrieve", summary="Search", response_model=None, responses=_RESPONSES, openapi_extra=_REQUEST)
     async def retrieve(request: Request) -> Response:
         """Return the best documents of each query, in the protocol of Search-R1's retrieval server."""
-        asked = read_request(await read_body(request, limits), limits)
-        served.data.check()
+        asked = read_request(await read_body(request))
+        await data.check()
         # Agents may send a batch without queries.
         results = await unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
         return Response(write_response(results, asked.return_scores), media_type="application/json")
@@ -101,6 +94,7 @@ def create_app(
     @app.get("/health", summary="What is served here")
     async def health() -> Health:
         """Report that the server runs, and what it searches."""
+        served = data.corpus
         return Health(
             status="data changed" if served.data.is_changed else "ok",
             dataset=served.dataset,
@@ -113,9 +107,10 @@ def create_app(
     @app.post("/search", summary="Ask a system", response_model=None, responses=_ANSWERS, openapi_extra=_QUESTION)
     async def search(request: Request) -> Response:
         """Return the passages that a system finds for a question, the texts of its LLM, and the cost of each stage."""
-        asked, system = read_question(await read_body(request, limits), systems, limits)
-        served.data.check()
-        response = await unless_gone(request, answered(answers, system, asked.question, asked.k, limits.answer_seconds))
+        body = await read_body(request)
+        await data.check()
+        asked, system = read_question(body, data.systems)
+        response = await unless_gone(request, answered(answers, system, asked.question, asked.k))
         budget = system.system.runtime.budget
         response = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
         return Response(response.model_dump_json(), media_type="application/json")
@@ -123,13 +118,14 @@ def create_app(
     @app.get("/systems", summary="What can be asked")
     async def list_systems() -> Systems:
         """List the systems that answer questions here, and some questions of the dataset."""
-        served.data.check()
+        await data.check()
+        served, systems = data.corpus, data.systems
         queries = systems[0].dataset.queries[:SUGGESTED] if systems else ()
         return Systems(
             dataset=served.dataset,
             documents=len(served.corpus),
             version=__version__,
-            seconds=limits.answer_seconds,
+            seconds=limits.ANSWER_SECONDS,
             systems=[SystemFacts(name=system.name, asks=bool(system.system.asking)) for system in systems],
             questions=[query.text for query in queries],
         )
@@ -164,8 +160,8 @@ def page_file(name: str, assets: Mapping[str, Sequence[str]]) -> Response:
 class Guard:
     """Middleware that refuses a request before its body is read, whatever its method and path.
 
-    The status is 401 if the token is missing or wrong. If the server has no token, it is 403 for a request with another
-    host name or from a page of another site. It is 415 for a POST that is not JSON.
+    The status is 401 if the token is missing or wrong. It is 403 for a request from a page of another site and, if the
+    server has no token, for one with another host name. It is 415 for a POST that is not JSON.
     """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
@@ -186,16 +182,20 @@ class Guard:
             # browser. The host name of the request shows this.
             if not is_loopback(_host(headers.get("host", ""))):
                 return HTTPError(403, "without a token this server answers only to localhost, 127.0.0.1 and [::1]")
-            if _is_from_another_site(headers):
-                return HTTPError(403, "this server answers only to its own pages and to programs of this machine")
-            return None
+        elif not self._has_token(headers):
+            detail = "this server needs its token: send the header Authorization: Bearer TOKEN"
+            return HTTPError(401, detail, {"WWW-Authenticate": "Bearer"})
+        # A proxy adds the token to what a browser sends, also to what a page of another site makes it send.
+        if _is_from_another_site(headers):
+            detail = "this server answers only to its own pages and to programs; a proxy must pass on the header Host"
+            return HTTPError(403, detail)
+        return None
+
+    def _has_token(self, headers: Headers) -> bool:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         # Headers are decoded as Latin-1. Encoding them again gives the sent bytes. The comparison takes constant time.
-        is_right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
-        if scheme.lower() == "bearer" and is_right:
-            return None
-        detail = "this server needs its token: send the header Authorization: Bearer TOKEN"
-        return HTTPError(401, detail, {"WWW-Authenticate": "Bearer"})
+        is_right = self._token is not None and hmac.compare_digest(token.strip().encode("latin-1"), self._token)
+        return scheme.lower() == "bearer" and is_right
 
 
 def is_loopback(host: str) -> bool:
@@ -229,21 +229,21 @@ def refusal(error: HTTPError) -> Response:
     return JSONResponse({"detail": error.detail}, error.status, error.headers)
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
+async def read_body(request: Request, max_bytes: int = limits.MAX_BODY) -> bytes:
     """Return the body of a request. Raises HTTPError if the body is too large or too slow."""
-    too_large = HTTPError(413, f"the request is too large; this server accepts {limits.body:,} bytes")
+    too_large = HTTPError(413, f"the request is too large; this server accepts {max_bytes:,} bytes")
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and (len(declared) > 18 or int(declared) > limits.body):
+    if declared.isdecimal() and (len(declared) > 18 or int(declared) > max_bytes):
         raise too_large
     body = bytearray()
     try:
-        async with asyncio.timeout(limits.seconds):
+        async with asyncio.timeout(limits.BODY_SECONDS):
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > limits.body:  # a chunked body declares no length
+                if len(body) > max_bytes:  # a chunked body declares no length
                     raise too_large
     except TimeoutError:
-        raise HTTPError(408, f"the request did not arrive within {limits.seconds} seconds") from None
+        raise HTTPError(408, f"the request did not arrive within {limits.BODY_SECONDS} seconds") from None
     except ClientDisconnect:
         raise HTTPError(400, "the request ended before it was complete") from None  # the client has gone
     except asyncio.CancelledError:  # the server stops, but must still answer
@@ -319,7 +319,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     500: {"model": Detail, "description": "The search failed."},
     503: {
         "model": Detail,
-        "description": "Too many requests are waiting, the server is stopping, or its data were changed.",
+        "description": "Too many requests are waiting, the server is stopping, or its data were removed.",
     },
 }
 
@@ -331,7 +331,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     },
     503: {
         "model": Detail,
-        "description": "Too many questions, the server is stopping, or its data were changed.",
+        "description": "Too many questions, the server is stopping, or its data were removed.",
     },
 }
 _ANSWERS.pop(500)

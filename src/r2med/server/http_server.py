@@ -1,4 +1,4 @@
-"""Run the server: bind a socket, limit connections, and stop cleanly at a signal."""
+"""Run the server: bind a socket, serve, and stop cleanly at a signal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from types import FrameType
 from typing import NoReturn
 
@@ -18,22 +19,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
+from r2med.server import limits
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.connections import Connections
 from r2med.server.http_app import is_loopback
-from r2med.server.limits import Limits
 from r2med.server.search_queue import SearchQueue
 
 TOKEN = "R2MED_SERVE_TOKEN"  # the name of the variable, not its value
-
-_BACKLOG = 2048
-_ACCEPTED_AT_ONCE = 16
-"""Number of connections accepted at once. For a moment, the limit of connections may be exceeded by this number."""
-_OTHER_FILES = 128
-"""Number of files that the process needs besides its connections: indexes, models, caches, excess connections."""
-_SEND_BUFFER = 256 * 1024
-"""Bytes of an answer that the system buffers for a client. With megabytes, a client that stopped reading looks busy."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class Listener:
     def listen(self) -> None:
         """Accept connections from now on. Raises UserError if another server listens on the port."""
         try:
-            self.socket.listen(_BACKLOG)
+            self.socket.listen()
         except OSError as error:  # two servers may bind one port until one listens
             host, port = self.socket.getsockname()[:2]
             raise _bind_error(host, port, error) from None
@@ -57,20 +48,17 @@ def bind(host: str, port: int, token: str | None) -> Listener:
     try:
         addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
-        raise UserError(
-            f"no address {host!r} here: ", Setting("serve", host=...), " takes a name or address of this machine"
-        ) from None
+        raise UserError(f"no address {host!r} here: host (--host) takes a name or address of this machine") from None
     # If a name has addresses of both kinds, clients must reach the server at 127.0.0.1.
     family, kind, protocol, _, address = min(addresses, key=lambda entry: entry[0] != socket.AF_INET)
     if not is_loopback(str(address[0])) and not token:
         raise UserError(
-            Setting("serve", host=host), f" can be reached by others: set {TOKEN} to a secret that clients have to send"
+            f"host (--host {quote(host)}) can be reached by others: set {TOKEN} to a secret that clients have to send"
         )
     listener = socket.socket(family, kind, protocol)
     try:
         if os.name == "posix":  # on Windows it would let two servers share one port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)  # its connections inherit it
         listener.bind(address)
     except OSError as error:
         listener.close()
@@ -82,14 +70,12 @@ def bind(host: str, port: int, token: str | None) -> Listener:
 def _bind_error(host: str, port: int, error: OSError) -> UserError:
     if error.errno == errno.EADDRINUSE:
         return UserError(
-            f"port {port} of {host} is in use: choose another with ",
-            Setting("serve", port=...),
-            ", or 0 for any that is free",
+            f"port {port} of {host} is in use: choose another with port (--port), or 0 for any that is free",
         )
     if error.errno == errno.EACCES:
-        return UserError(f"no permission for port {port}: choose one above 1023 with ", Setting("serve", port=...))
+        return UserError(f"no permission for port {port}: choose one above 1023 with port (--port)")
     if error.errno == errno.EADDRNOTAVAIL:
-        return UserError(f"{host} is no address of this machine: choose another with ", Setting("serve", host=...))
+        return UserError(f"{host} is no address of this machine: choose another with host (--host)")
     return UserError(f"cannot listen on {host}:{port}: {error.strerror or error}")
 
 
@@ -107,9 +93,8 @@ def serve_app(
     """
     queue: SearchQueue = app.state.queue
     answers: AnswerPool = app.state.answers
-    limits: Limits = app.state.limits
-    GuardedServer(app, limits, ready, (queue, answers), access_log=access_log).serve_at(listener)
-    if queue.is_searching or answers.is_busy:
+    AppServer(app, ready, (queue, answers), access_log=access_log).serve_at(listener)
+    if queue.is_searching or answers.is_busy or app.state.data.is_opening:
         end_now(leave)
 
 
@@ -123,21 +108,6 @@ def end_now(leave: Callable[[], None]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
-
-def _affordable(connections: int) -> int:
-    """Return the number of connections that the limit of open files allows, at most `connections`.
-
-    Above the limit, no connection can be accepted, and asyncio writes thousands of lines into the log.
-    """
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows has no such limit
-        return connections
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if files == resource.RLIM_INFINITY:
-        return connections
-    return max(1, min(connections, files - _OTHER_FILES))
 
 
 def _print_to_stderr(logger: logging.Logger) -> None:
@@ -156,27 +126,21 @@ def _without_query(record: logging.LogRecord) -> bool:
     return True
 
 
-class GuardedServer(uvicorn.Server):
-    """The server of `serve` and `review`. Idle and slow clients cannot exhaust it.
-
-    The `Guard` of the application checks who may send requests.
-    """
+class AppServer(uvicorn.Server):
+    """The server of `serve` and `review`. The `Guard` of the application checks who may send requests."""
 
     def __init__(
         self,
         app: FastAPI,
-        limits: Limits,
         ready: Callable[[], None],
         queues: Sequence[SearchQueue | AnswerPool] = (),
         *,
         access_log: bool = False,
     ) -> None:
-        limits = limits.model_copy(update={"connections": _affordable(limits.connections)})
-        connections = Connections(app, limits)
         super().__init__(
             uvicorn.Config(
-                connections,
-                http=connections.protocol,  # type: ignore[arg-type]  # uvicorn calls it as it calls a class
+                app,
+                http="h11",
                 ws="none",
                 lifespan="off",
                 loop="asyncio",
@@ -185,13 +149,11 @@ class GuardedServer(uvicorn.Server):
                 access_log=access_log,
                 server_header=False,
                 proxy_headers=False,
-                backlog=_ACCEPTED_AT_ONCE,  # asyncio accepts this number at once; the listener has its own backlog
-                timeout_graceful_shutdown=limits.grace + 2,
+                timeout_graceful_shutdown=limits.GRACE_SECONDS + 2,
             )
         )
         self._queues = queues
         self._ready = ready
-        self._grace = limits.grace
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def serve_at(self, listener: Listener) -> None:
@@ -205,8 +167,6 @@ class GuardedServer(uvicorn.Server):
         """Start the server and call `ready`."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
-        for listening in sockets or []:
-            listening.listen(_BACKLOG)  # asyncio has just lowered the backlog
         if self.started:
             self._ready()
 
@@ -221,4 +181,4 @@ class GuardedServer(uvicorn.Server):
     def _stop(self) -> None:
         for queue in self._queues:
             queue.close()
-            asyncio.get_running_loop().call_later(0 if self.force_exit else self._grace, queue.abandon)
+            asyncio.get_running_loop().call_later(0 if self.force_exit else limits.GRACE_SECONDS, queue.abandon)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -23,34 +23,30 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from r2med.foundation.core.version import __version__
+from r2med.server import limits
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.http_app import read_body, unless_gone
 from r2med.server.http_server import end_now
-from r2med.server.limits import Limits
 from r2med.server.mcp_tools import SearchTools
-from r2med.server.served_corpus import ServedCorpus
-from r2med.systems.system.system import LiveSystem
+from r2med.server.served_corpus import ServedData
 
 
-def add_mcp(app: FastAPI, served: ServedCorpus, systems: Sequence[LiveSystem]) -> None:
+def add_mcp(app: FastAPI, data: ServedData) -> None:
     """Add POST /mcp to an application of `create_app`. Its guard, limits and threads hold for /mcp too."""
-    limits: Limits = app.state.limits
-    server = mcp_server(SearchTools(served, systems, limits, app.state.answers))
-    app.router.routes.append(Route("/mcp", MCPEndpoint(server, limits), methods=["POST"]))
+    server = mcp_server(SearchTools(data, app.state.answers))
+    app.router.routes.append(Route("/mcp", MCPEndpoint(server), methods=["POST"]))
 
 
 def serve_stdio(
-    served: ServedCorpus,
-    systems: Sequence[LiveSystem],
-    limits: Limits,
+    data: ServedData,
     leave: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer on stdin and stdout until stdin ends, or until SIGINT or SIGTERM. `leave` is called before a quick exit.
 
     While it serves, everything that is printed goes to stderr.
     """
-    pool = AnswerPool(limits.answers)
-    server = mcp_server(SearchTools(served, systems, limits, pool))
+    pool = AnswerPool(limits.MAX_ANSWERS)
+    server = mcp_server(SearchTools(data, pool))
 
     def stop(number: int, frame: FrameType | None) -> None:
         end_now(leave)  # a thread waits for the next line of stdin and cannot be stopped
@@ -61,13 +57,16 @@ def serve_stdio(
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
-    if pool.is_busy:
+    if pool.is_busy or data.is_opening:
         end_now(leave)
 
 
 async def _serve_stdio(server: Server[Any]) -> None:
     async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+        try:
+            await server.run(read, write, server.create_initialization_options())
+        finally:
+            sys.stdout.flush()  # what was printed and waits in a buffer goes to stderr as long as this block is open
 
 
 @contextmanager
@@ -106,14 +105,13 @@ BATCH_REFUSAL = {
 class MCPEndpoint:
     """The ASGI application of POST /mcp. Each request is answered by itself, without a session."""
 
-    def __init__(self, server: Server[Any], limits: Limits) -> None:
+    def __init__(self, server: Server[Any]) -> None:
         self._server = server
-        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. It is cancelled if the client disconnects."""
         request = Request(scope, receive)
-        body = await read_body(request, self._limits)
+        body = await read_body(request)
         if body.lstrip()[:1] == b"[":  # removed from the protocol; the library would answer in its own words
             await JSONResponse(BATCH_REFUSAL, 400)(scope, receive, send)
             return
@@ -133,7 +131,7 @@ class MCPEndpoint:
 
         # A manager without sessions holds nothing, so each request has its own, and none outlives its request.
         manager = StreamableHTTPSessionManager(
-            self._server, json_response=True, stateless=True, max_request_body_size=self._limits.body
+            self._server, json_response=True, stateless=True, max_request_body_size=limits.MAX_BODY
         )
         async with manager.run():
             await manager.handle_request(scope, receive, send)

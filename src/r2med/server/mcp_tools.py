@@ -5,7 +5,6 @@ They return documents of the corpus and nothing else of a dataset: no query, no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.foundation.core.errors import nearest
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, checked
 from r2med.server.search_protocol import FoundPassage, SearchResponse, answered, find_system
-from r2med.server.served_corpus import ServedCorpus
-from r2med.systems.system.system import LiveSystem
+from r2med.server.served_corpus import ServedData
 
 MAX_K = 50
 """Maximum number of documents of a search. An assistant reads all of them."""
@@ -80,17 +77,15 @@ class DocumentPiece(BaseModel):
 class SearchTools:
     """The two tools over a served corpus and its systems."""
 
-    served: ServedCorpus
-    systems: Sequence[LiveSystem]
-    limits: Limits
+    data: ServedData
     pool: AnswerPool
 
     def listed(self) -> list[Tool]:
         """Return the tools with their schemas."""
-        corpus = f"{self.served.dataset} ({len(self.served.corpus):,} documents)"
+        corpus = f"{self.data.corpus.dataset} ({len(self.data.corpus.corpus):,} documents)"
         arguments = SearchArguments.model_json_schema()
-        arguments["properties"]["k"] |= {"minimum": 1, "maximum": self._max_k}
-        arguments["properties"]["system"]["enum"] = ["", *(system.name for system in self.systems)]
+        arguments["properties"]["k"] |= {"minimum": 1, "maximum": MAX_K}
+        arguments["properties"]["system"]["enum"] = ["", *(system.name for system in self.data.systems)]
         reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
         return [
             Tool(
@@ -102,7 +97,7 @@ class SearchTools:
             ),
             Tool(
                 name=GET_DOCUMENT,
-                description=f"Return the text of a document of {self.served.dataset}, in pieces if it is long.",
+                description=f"Return the text of a document of {self.data.corpus.dataset}, in pieces if it is long.",
                 input_schema=DocumentArguments.model_json_schema(),
                 output_schema=DocumentPiece.model_json_schema(),
                 annotations=reads,
@@ -112,7 +107,7 @@ class SearchTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> CallToolResult:
         """Return the result of a tool. A fault of the arguments or of the search is one line for the assistant."""
         try:
-            self.served.data.check()
+            await self.data.check()
             if name == SEARCH:
                 return _result(await self._search(arguments))
             if name == GET_DOCUMENT:
@@ -121,21 +116,17 @@ class SearchTools:
         except HTTPError as error:
             return CallToolResult(content=[TextContent(text=error.detail)], is_error=True)
 
-    @property
-    def _max_k(self) -> int:
-        return min(MAX_K, self.limits.topk)
-
     async def _search(self, arguments: dict[str, Any]) -> FoundDocuments:
         asked = checked(SearchArguments, arguments, {"question": "…"})
-        check_text("question", asked.question, self.limits)
-        if not 1 <= asked.k <= self._max_k:
-            raise HTTPError(422, f"k: it must be from 1 to {self._max_k}")
-        system = find_system(self.systems, asked.system)
+        check_text("question", asked.question)
+        if not 1 <= asked.k <= MAX_K:
+            raise HTTPError(422, f"k: it must be from 1 to {MAX_K}")
+        system = find_system(self.data.systems, asked.system)
         if system is None:
-            names = [each.name for each in self.systems]
+            names = [each.name for each in self.data.systems]
             guess = nearest(asked.system, names)
             raise HTTPError(422, f"system: there is no {asked.system[:200]!r}{guess}: use {' or '.join(names)}")
-        response = await answered(self.pool, system, asked.question, asked.k, self.limits.answer_seconds)
+        response = await answered(self.pool, system, asked.question, asked.k)
         if response.status == "failed":
             raise HTTPError(500, response.problem)
         excerpts = [_excerpt(passage) for passage in response.passages]
@@ -143,7 +134,7 @@ class SearchTools:
 
     def _document(self, arguments: dict[str, Any]) -> DocumentPiece:
         asked = checked(DocumentArguments, arguments, {"id": "…"})
-        corpus = self.served.corpus
+        corpus = self.data.corpus.corpus
         row = corpus.row(asked.id)
         if row is None:
             raise HTTPError(404, f"id: there is no document {asked.id[:200]!r}: use an id that {SEARCH} returned")

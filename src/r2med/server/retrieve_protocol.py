@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from r2med.foundation.core.errors import explained
 from r2med.foundation.text.unicode import is_unicode
-from r2med.server.limits import Limits
+from r2med.server import limits
 from r2med.server.refusals import HTTPError
 from r2med.systems.agents.conversation import Hit
 
@@ -60,10 +60,10 @@ class RetrieveResponse(BaseModel):
     result: list[list[ScoredDocument] | list[RetrievedDocument]]
 
 
-def read_request(body: bytes, limits: Limits) -> RetrieveRequest:
+def read_request(body: bytes) -> RetrieveRequest:
     """Parse the body of a request. Raises HTTPError if it cannot be read or exceeds a limit."""
     request = validated(RetrieveRequest, body, {"queries": ["…"], "topk": TOPK, "return_scores": True})
-    _check(request, limits)
+    _check(request)
     return request
 
 
@@ -112,24 +112,24 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"there is no {name} in it")
 
 
-def _check(request: RetrieveRequest, limits: Limits) -> None:
+def _check(request: RetrieveRequest) -> None:
     count = len(request.queries)
     k = request.k
-    if count > limits.queries:
-        raise HTTPError(422, f"queries: {count:,} queries are too many; this server accepts {limits.queries:,}")
-    if not 1 <= k <= limits.topk:
-        raise HTTPError(422, f"topk: it must be from 1 to {limits.topk:,}")
-    if count * k > limits.documents:
-        raise HTTPError(422, f"{count:,} queries × topk {k:,} are more than {limits.documents:,} documents")
+    if count > limits.MAX_QUERIES:
+        raise HTTPError(422, f"queries: {count:,} queries are too many; this server accepts {limits.MAX_QUERIES:,}")
+    if not 1 <= k <= limits.MAX_TOPK:
+        raise HTTPError(422, f"topk: it must be from 1 to {limits.MAX_TOPK:,}")
+    if count * k > limits.MAX_DOCUMENTS:
+        raise HTTPError(422, f"{count:,} queries × topk {k:,} are more than {limits.MAX_DOCUMENTS:,} documents")
     for index, query in enumerate(request.queries):
-        check_text(f"queries[{index}]", query, limits)
+        check_text(f"queries[{index}]", query)
 
 
-def check_text(field: str, text: str, limits: Limits) -> None:
+def check_text(field: str, text: str) -> None:
     """Raise HTTPError if a text cannot be searched or is too long."""
     if not text.strip():
         raise HTTPError(422, f"{field}: it is empty")
-    if len(text) > limits.characters:
-        raise HTTPError(422, f"{field}: {len(text):,} characters are more than {limits.characters:,}")
+    if len(text) > limits.MAX_CHARACTERS:
+        raise HTTPError(422, f"{field}: {len(text):,} characters are more than {limits.MAX_CHARACTERS:,}")
     if not is_unicode(text):
         raise HTTPError(422, f"{field}: it has half of a surrogate pair")

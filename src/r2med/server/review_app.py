@@ -19,10 +19,9 @@ from r2med.assessment.rubrics.rubric import Rubric, Verdict
 from r2med.foundation.core.errors import explained
 from r2med.publication.site.site import data_script
 from r2med.server.http_app import PAGE_HEADERS, guarded_app, page_file, read_body
-from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 
-_LIMITS = Limits(body=1 << 18)
+_MAX_BODY = 1 << 18
 _OWN_PAGES_ONLY = {"Cross-Origin-Resource-Policy": "same-origin"}
 """With this header, browsers do not give the script with the folder's name to pages of other sites."""
 
@@ -147,7 +146,7 @@ def _described(rubric: Rubric) -> View:
 async def _read(request: Request, kind: type[_Body]) -> _Body:
     """Return the body of a request. Raises HTTPError if it is not JSON or has wrong fields."""
     try:
-        return kind.model_validate_json(await read_body(request, _LIMITS))
+        return kind.model_validate_json(await read_body(request, _MAX_BODY))
     except ValidationError as error:
         raise HTTPError(422, explained(error)) from None
 

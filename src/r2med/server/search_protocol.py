@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import ForeignCodeError, UserError
 from r2med.foundation.text.highlight import Kind, Words, best_window, matches
+from r2med.server import limits
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, validated
 from r2med.systems.system.marking import marking_language
@@ -133,12 +133,12 @@ class Systems(BaseModel):
     questions: list[str] = Field(description="Some questions of the dataset.")
 
 
-def read_question(body: bytes, systems: Sequence[LiveSystem], limits: Limits) -> tuple[SearchRequest, LiveSystem]:
+def read_question(body: bytes, systems: Sequence[LiveSystem]) -> tuple[SearchRequest, LiveSystem]:
     """Parse the body of a request. Raises HTTPError if it cannot be read or names an unknown system."""
     request = validated(SearchRequest, body, EXAMPLE)
-    check_text("question", request.question, limits)
-    if not 1 <= request.k <= limits.topk:
-        raise HTTPError(422, f"k: it must be from 1 to {limits.topk:,}")
+    check_text("question", request.question)
+    if not 1 <= request.k <= limits.MAX_TOPK:
+        raise HTTPError(422, f"k: it must be from 1 to {limits.MAX_TOPK:,}")
     if (system := find_system(systems, request.system)) is None:
         raise HTTPError(422, "system: this server has no such system (GET /systems lists them)")
     return request, system
@@ -149,12 +149,12 @@ def find_system(systems: Sequence[LiveSystem], name: str) -> LiveSystem | None:
     return next((system for system in systems if name in ("", system.name)), None)
 
 
-async def answered(pool: AnswerPool, system: LiveSystem, question: str, k: int, timeout: float) -> SearchResponse:
+async def answered(pool: AnswerPool, system: LiveSystem, question: str, k: int) -> SearchResponse:
     """Return the answer of a system. If the system fails, the answer has one line with the reason."""
     try:
-        return await pool.run(lambda: answer_of(system, question, k), timeout)
+        return await pool.run(lambda: answer_of(system, question, k), limits.ANSWER_SECONDS)
     except TimeoutError:
-        problem = f"no answer within {timeout:g} seconds"
+        problem = f"no answer within {limits.ANSWER_SECONDS:g} seconds"
     except HTTPError:
         raise
     except Exception as error:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
+from r2med.foundation.text.plurals import counted
 from r2med.server.refusals import HTTPError
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
-    from r2med.foundation.engine.trace_file import TraceFile
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.stages import Stage
     from r2med.foundation.store import Store
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from r2med.systems.retrieve.retriever import Searcher
     from r2med.systems.system.system import LiveSystem
 
+
+log = logging.getLogger("r2med")
 
 FileState = tuple[int, int, int]
 """Size, time of the last change and inode of a file."""
@@ -34,23 +39,29 @@ class DataWatch:
 
     dataset: str
     states: tuple[tuple[Path, FileState | None], ...] = ()
+    folder: Path | None = None
+    """The folder of the dataset, if a user named one."""
 
     @classmethod
     def of(cls, dataset: Dataset, store: Store) -> DataWatch:
         """Watch the copy of the documents in the store, and the folder if a user named one."""
         kept = store.root / "corpus" / dataset.corpus.fingerprint
         files = [*kept.glob("*.arrow"), *_files(dataset.own_folder)]
-        return cls(dataset.name, tuple((path, _state(path)) for path in sorted(files)))
+        return cls(dataset.name, tuple((path, _state(path)) for path in sorted(files)), dataset.own_folder)
 
     @property
     def is_changed(self) -> bool:
         """True if a file was changed or removed after the server had started."""
         return any(_state(path) != state for path, state in self.states)
 
-    def check(self) -> None:
-        """Raise HTTPError if the data were changed."""
-        if self.is_changed:
-            raise HTTPError(503, f"the data of {self.dataset} were changed or removed: start the server again")
+    @property
+    def is_updated(self) -> bool:
+        """True if the user's folder has other files than before. Texts that were only cleared are not read again."""
+        return any(_state(path) != state for path, state in self.states if path.parent in self._folders)
+
+    @property
+    def _folders(self) -> tuple[Path, ...]:
+        return (self.folder, self.folder / "qrels") if self.folder and self.folder.is_dir() else ()
 
 
 def _files(folder: Path | None) -> list[Path]:
@@ -76,26 +87,62 @@ class ServedCorpus:
     corpus: Corpus
     retriever: str
     searcher: Searcher
-    trace: TraceFile | None = None
-    """The file that spans of searches are written to."""
     data: DataWatch = field(default_factory=lambda: DataWatch(""))
     """The files that were read, which are checked before every answer."""
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""
         from r2med.data.dataset import Query
-        from r2med.foundation.core.activities import DocumentsRanked, happened
-        from r2med.foundation.engine.tracing import tracing
         from r2med.systems.agents.sources import hits_of
         from r2med.systems.retrieve.retriever import SearchQuery
-        from r2med.systems.retrieve.search_activity import listed_run, ranking
         from r2med.systems.retrieve.stored_search import search_with
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
-        with tracing(self.trace), ranking(self.retriever, asked):
-            run = search_with(self.searcher, self.corpus, asked, k).run
-            happened(lambda: DocumentsRanked(listed_run(run, self.corpus)))
-        return hits_of(run, self.corpus)
+        return hits_of(search_with(self.searcher, self.corpus, asked, k).run, self.corpus)
+
+
+Reopen = Callable[[], tuple[ServedCorpus, Sequence["LiveSystem"]]]
+
+
+class ServedData:
+    """The corpus and the systems that a server searches now. After an update they are opened again."""
+
+    def __init__(self, corpus: ServedCorpus, systems: Sequence[LiveSystem] = (), reopen: Reopen | None = None) -> None:
+        self.corpus = corpus
+        self.systems = systems
+        self._reopen = reopen
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="open")
+        self._opening: asyncio.Future[None] | None = None
+
+    @property
+    def is_opening(self) -> bool:
+        """True if changed data are being opened now."""
+        return self._opening is not None and not self._opening.done()
+
+    async def check(self) -> None:
+        """Open changed data before a question is answered. All questions wait for one opening.
+
+        Raises HTTPError if the data were removed from the cache, or cannot be opened.
+        """
+        watch = self.corpus.data
+        if not watch.is_changed:
+            return
+        if self._reopen is None or not watch.is_updated:
+            raise HTTPError(503, f"the data of {watch.dataset} were changed or removed: start the server again")
+        if self._opening is None or self._opening.done():
+            self._opening = asyncio.get_running_loop().run_in_executor(self._thread, self._open, self._reopen)
+        try:
+            await asyncio.shield(self._opening)
+        except Exception as error:
+            log.warning("the changed data of %s cannot be opened: %s", watch.dataset, error)
+            detail = f"the data of {watch.dataset} were changed and cannot be opened; the server's log says why"
+            raise HTTPError(503, detail) from None
+
+    def _open(self, reopen: Reopen) -> None:
+        self.corpus, self.systems = reopen()
+        log.info(
+            "%s was changed and is opened again: %s", self.corpus.dataset, counted(len(self.corpus.corpus), "document")
+        )
 
 
 def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, store: Store) -> ServedCorpus:
@@ -107,10 +154,11 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
     from r2med.systems.retrieve.stored_search import live_searcher
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec, runtime)
+    watch = DataWatch.of(dataset, store)  # before hours of encoding, in which the data may be changed again
     searcher = live_searcher(bound(stage, runtime), dataset, store.with_policy("live"))
-    served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
+    served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher, watch)
     served.search(["warm up"], 1)  # loads the weights now, so that no client has to wait
-    return replace(served, trace=runtime.trace, data=DataWatch.of(dataset, store))
+    return served
 
 
 def open_served(

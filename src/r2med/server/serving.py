@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from r2med.assessment.judgements.drawing import INFLUENTIAL_DOCUMENTS, SAMPLE_QUERIES
+from r2med.assessment.review.label_reviews import REVIEWED_QUERIES
 from r2med.data.given_data import load
 from r2med.foundation.core.errors import UserError, check_installed, unknown
 from r2med.foundation.core.one_or_many import several
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from r2med.data.dataset import Dataset
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.setup import Setup
-    from r2med.server.served_corpus import ServedCorpus
+    from r2med.server.served_corpus import ServedCorpus, ServedData
     from r2med.systems.system.system import LiveSystem
 
 LOOPBACK = "127.0.0.1"
@@ -45,47 +45,45 @@ def serve_systems(
     retriever: str = "",
     host: str = LOOPBACK,
     port: int = 8000,
-    limits: str | Path | None = None,
     access_log: bool = False,
     mcp: str = "",
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a search page, POST /search and POST /retrieve until Ctrl-C; `r2med.serve` explains the arguments.
 
-    If a search does not end within the limit `grace` after Ctrl-C, the process ends without waiting for it. Raises
+    If a search does not end within 5 seconds after Ctrl-C, the process ends without waiting for it. Raises
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
     """
     if mcp not in ("", "stdio", "http"):
         raise unknown("MCP transport", mcp, ["stdio", "http"])
+    from r2med.server import limits
     from r2med.server.http_app import create_app
     from r2med.server.http_server import TOKEN, bind, serve_app
-    from r2med.server.limits import Limits, read_limits
 
     if mcp:
         check_installed(f"r2med serve --mcp {mcp}", ["mcp"])
         from r2med.server.mcp_server import add_mcp, serve_stdio, stdout_to_stderr
 
-    allowed = read_limits(Path(limits)) if limits is not None else Limits()
     token = os.environ.get(TOKEN, "").strip() or None
     with running(setup) as runtime:
-        patient = runtime.with_settings(deadline=allowed.answer_seconds)
+        patient = runtime.with_settings(deadline=limits.ANSWER_SECONDS)
         if mcp == "stdio":
             with stdout_to_stderr():
-                served, opened, leave = _opened(dataset, several(systems), retriever, patient)
+                data, leave = _opened(dataset, several(systems), retriever, patient)
             say = ready or partial(print_line, file=sys.stderr)
-            say(f"MCP on stdin and stdout searches with {_names(opened)} · {_about(served)} · Ctrl-C stops")
+            say(f"MCP on stdin and stdout searches with {_about(data)} · Ctrl-C stops")
             try:
-                serve_stdio(served, opened, allowed, leave)
+                serve_stdio(data, leave)
             finally:
                 leave()
             return
         listener = bind(host, port, token)
-        served, opened, leave = _opened(dataset, several(systems), retriever, patient)
-        app = create_app(served, allowed, token, opened)
+        data, leave = _opened(dataset, several(systems), retriever, patient)
+        app = create_app(data, token)
         if mcp:
-            add_mcp(app, served, opened)
+            add_mcp(app, data)
         agents = f"agents: POST {listener.url}/retrieve" + (f" · MCP: {listener.url}/mcp" if mcp else "")
-        line = f"{listener.url}/ searches with {_names(opened)} · {_about(served)} · {agents} · Ctrl-C stops"
+        line = f"{listener.url}/ searches with {_about(data)} · {agents} · Ctrl-C stops"
         try:
             serve_app(app, listener, partial(ready or print_line, line), access_log=access_log, leave=leave)
         finally:
@@ -97,9 +95,9 @@ def _opened(
     systems: Sequence[str],
     retriever: str,
     runtime: Runtime,
-) -> tuple[ServedCorpus, tuple[LiveSystem, ...], Callable[[], None]]:
+) -> tuple[ServedData, Callable[[], None]]:
     """Return the corpus and the systems, ready to search, and a function that removes what is kept for questions."""
-    from r2med.server.served_corpus import open_served
+    from r2med.server.served_corpus import ServedData, open_served
     from r2med.systems.system.system import System
 
     for spec in filter(None, [*systems, retriever]):
@@ -107,18 +105,19 @@ def _opened(
     store = runtime.store.with_policy("live")
     named = str(dataset) if isinstance(dataset, str | Path) else dataset.name
     announcing(1)(" · ".join(filter(None, [named, *systems, retriever])))
-    loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
-    served, live = open_served(loaded, systems, retriever, runtime, store)
+
+    def opened() -> tuple[ServedCorpus, Sequence[LiveSystem]]:
+        loaded = load(dataset, store) if isinstance(dataset, str | Path) else dataset
+        return open_served(loaded, systems, retriever, runtime, store)
+
+    data = ServedData(*opened(), opened if isinstance(dataset, str | Path) else None)
     steps_ended()
-    return served, live, store.close
+    return data, store.close
 
 
-def _names(systems: Sequence[LiveSystem]) -> str:
-    return ", ".join(each.name for each in systems)
-
-
-def _about(served: ServedCorpus) -> str:
-    return f"{served.dataset}, {counted(len(served.corpus), 'document')}, {served.retriever}"
+def _about(data: ServedData) -> str:
+    served, names = data.corpus, ", ".join(system.name for system in data.systems)
+    return f"{names} · {served.dataset}, {counted(len(served.corpus), 'document')}, {served.retriever}"
 
 
 def serve_items(
@@ -158,20 +157,18 @@ def serve_labels(
     overlay: str | Path,
     results: str | Path = "results",
     data: Sequence[str] = (),
-    sample: int = SAMPLE_QUERIES,
-    influential: int = INFLUENTIAL_DOCUMENTS,
+    sample: int = REVIEWED_QUERIES,
     port: int = 8070,
     ready: Callable[[str], None] = print_line,
     reviews_per_item: int = 0,
 ) -> None:
     """Serve a page on which people label what judges labelled, until Ctrl-C.
 
-    People label the whole pool of `sample` random queries of each dataset, and then the `influential` documents whose
-    labels could change the order of the systems in `results` most. `data` are folders of datasets, or names that
-    restrict them. The other arguments are those of `serve_items`.
+    People label the whole pool of the first `sample` queries of each dataset, in the order of their ids. The datasets
+    are those of the records in `results`. `data` are their folders, or names that restrict them. The other arguments
+    are those of `serve_items`.
     """
-    from r2med.assessment.judgements.drawing import drawn_pairs
-    from r2med.assessment.review.label_reviews import RELEVANCE, draw, label_items
+    from r2med.assessment.review.label_reviews import RELEVANCE, label_items, noted, pairs_to_label
     from r2med.assessment.review.review_book import ReviewBook, reviews_file
     from r2med.assessment.review.review_desk import ReviewDesk
     from r2med.assessment.rubrics.rubric import RUBRICS
@@ -185,17 +182,14 @@ def serve_labels(
     collection = collect(results=results)
     known = recorded_datasets(collection, list(data))
     datasets = {name: known[name] for name in labels.datasets if name in known}
-    drawn = drawn_pairs(labels, collection, datasets, sample, influential)
-    items = label_items(drawn, datasets)
+    items = label_items(pairs_to_label(labels, datasets, sample), datasets)
     if not items:
         names = ", ".join(labels.datasets)
         raise UserError(f"{path}: no label of a judge can be reviewed: {results} needs records of systems on {names}")
-    queries = len({(pair.dataset, pair.query) for pair in drawn if pair.drawn == "random"})
-    others = sum(pair.drawn == "influence" for pair in drawn)
-    random = f"{counted(len(items) - others, 'passage')} of {counted(queries, 'random query', 'random queries')}"
+    queries = len({(pair.dataset, pair.query) for pair, _ in items})
     with ReviewBook(reviews_file(path)) as book:
-        desks = {RELEVANCE: ReviewDesk(draw(book, items), book, reviews_per_item, in_order=True)}
-        what = f"{path}, {random}, {counted(others, 'influential passage')}"
+        desks = {RELEVANCE: ReviewDesk(noted(book, items), book, reviews_per_item, in_order=True)}
+        what = f"{path}, {counted(len(items), 'passage')} of {counted(queries, 'query', 'queries')}"
         # People follow the rules of the judges, unless the project has its own.
         _serve_desks(path, desks, port, what, ready, read_guideline(path) or RUBRICS[RELEVANCE].guideline)
 
@@ -235,11 +229,10 @@ def _serve_desks(
     guideline: str,
 ) -> None:
     """Serve review desks until Ctrl-C. `path` is a build, a table or an overlay."""
-    from r2med.server.http_server import GuardedServer, bind
-    from r2med.server.limits import Limits
+    from r2med.server.http_server import AppServer, bind
     from r2med.server.review_app import create_review_app
 
     listener = bind(LOOPBACK, port, None)
     app = create_review_app(desks, path.resolve().name, guideline)
     line = f"{listener.url}/ · {what} · Ctrl-C stops"
-    GuardedServer(app, Limits(), partial(ready, line)).serve_at(listener)
+    AppServer(app, partial(ready, line)).serve_at(listener)

@@ -49,6 +49,7 @@ REPLIES: dict[str, Any] = {
     "short": {"answer": "The coeliac disease [1]."},
     "inventive": {"answer": "It is coeliac disease [7]. The harbour shows it [1, 9]."},
     "rambling": "Coeliac disease it is, I think, without any of that notation.",
+    "broken": '{"answer": Coeliac disease, I think',
 }
 RULES: list[tuple[list[str], Any]] = [([f"A {name} patient"], reply) for name, reply in REPLIES.items()]
 
@@ -88,43 +89,37 @@ def retrieved(place: Path, record: AnswerRecord) -> dict[str, GivenAnswer]:
 
 
 @pytest.mark.parametrize(
-    ("name", "status"),
+    ("name", "remarks"),
     [
-        ("right", "answered"),
-        ("wrong", "answered"),
-        ("declining", "refused"),
-        ("modest", "refused"),
-        ("foreign", "other language"),
-        ("quoting", "answered"),
-        ("parroting", "copied"),
-        ("inventive", "answered"),
-        ("rambling", "unreadable"),
+        ("right", ()),
+        ("declining", ()),
+        ("modest", ()),
+        ("foreign", ("another language",)),
+        ("quoting", ("copy of passages",)),
+        ("parroting", ("copy of the question",)),
+        ("rambling", ()),
     ],
 )
-def test_what_came_back_has_a_status(retrieved: dict[str, GivenAnswer], name: str, status: str) -> None:
-    assert retrieved[name].status == status
+def test_what_is_striking_is_a_remark_and_still_an_answer(
+    retrieved: dict[str, GivenAnswer], name: str, remarks: tuple[str, ...]
+) -> None:
+    assert retrieved[name].status == "answered"
+    assert retrieved[name].remarks == remarks
 
 
-def test_only_an_answer_can_be_right(record: AnswerRecord, retrieved: dict[str, GivenAnswer]) -> None:
+def test_without_a_judge_open_answers_have_no_accuracy(record: AnswerRecord, retrieved: dict[str, GivenAnswer]) -> None:
     """Nearly every reply contains the reference answer, and one is the reference answer."""
-    right = {name for name, each in retrieved.items() if each.scores["accuracy"] > 0}
-    undecided = {name for name, each in retrieved.items() if each.scores["undecided"] > 0}
-    assert right == {"short"}
-    assert undecided == {"right", "wrong", "quoting", "inventive"}
-    assert record.mean["retrieved"] == pytest.approx(
-        {"accuracy": 1 / 10, "undecided": 4 / 10, "citation-relevance": (1 / 2 + 0 + 1 / 3 + 1) / 4}
-    )
-    assert record.statuses["retrieved"] == {
-        "answered": 5, "refused": 2, "other language": 1, "copied": 1, "unreadable": 1
-    }  # fmt: skip
+    assert {name for name, each in retrieved.items() if each.by_rule} == {"short"}
+    assert record.mean["retrieved"] == pytest.approx({"citation-relevance": (1 / 2 + 0 + 1 / 3 + 1) / 4})
+    assert record.statuses["retrieved"] == {"answered": len(REPLIES) - 1, "unreadable": 1}
+    assert not record.grades
 
 
-def test_the_table_shows_accuracy_as_a_range_of_what_is_undecided(record: AnswerRecord) -> None:
+def test_the_page_says_that_answers_are_not_judged(record: AnswerRecord) -> None:
     page = page_markdown(answer_page(AnsweredSystems((record,), (), 0), "out"))
-    row = next(line for line in page.splitlines() if "| retrieved |" in line)
-    assert "| 0.10 … 0.50 |" in row
-    assert "all of them wrong to all of them right" in page
-    assert any("answers are undecided: without a judge" in notice for notice in record.notices)
+    assert "| accuracy |" not in page
+    assert "Not judged: open answers have no accuracy" in page
+    assert "(--judge LLM)" in page
 
 
 def test_each_condition_has_the_cost_of_its_own_prompts(record: AnswerRecord) -> None:
@@ -168,7 +163,6 @@ def test_an_answer_that_reaches_the_token_limit_is_cut_off_and_asked_once(
         (first,) = r2med.answer("bm25", "script", folder(tmp_path / "set"), **settings)
         (again,) = r2med.answer("bm25", "script", tmp_path / "set", **settings)
     assert first.statuses["closed book"] == {"cut off": len(REPLIES)}
-    assert first.mean["closed book"]["accuracy"] == 0
     assert again == first
     assert asked == len(REPLIES)
     page = page_markdown(answer_page(AnsweredSystems((first,), (), 0), "out"))
@@ -214,8 +208,7 @@ def test_a_failed_request_has_no_score_and_alone_is_asked_again(tmp_path: Path) 
     settings: dict[str, Any] = {"conditions": ["closed book"], "out": tmp_path / "out"}
     with runtime(tmp_path, rules) as opened:
         (record,) = r2med.answer("bm25", "script", data, setup=opened, **settings)
-    assert record.statuses == {"closed book": {"answered": 9, "failed": 1}}
-    assert record.mean["closed book"]["accuracy"] == 1.0
+    assert record.statuses == {"closed book": {"answered": 10, "failed": 1}}
     assert record.per_query["closed book"]["wrong"] == {}
 
 
@@ -238,7 +231,6 @@ def test_long_passages_are_cut_to_the_window_and_the_cut_is_counted(tmp_path: Pa
     assert given["relevant"].cut == 1
     assert given["random"].tokens <= 1500
     assert given["closed book"].cut == 0
-    assert record.mean["retrieved"]["accuracy"] == 1.0
     assert "cut to fit the reader's window of 2,000 tokens" in record.notices[0]
 
 
@@ -261,7 +253,7 @@ def test_a_choice_is_right_if_it_is_the_option_of_the_reference(tmp_path: Path) 
     given = {each.query: each for each in record.given(tmp_path / "out" / "set") if each.condition == "relevant"}
     assert given["gout"].text == "gout"
     assert set(given["gout"].options) == {"gout", "measles", "mumps"}
-    assert given["mumps"].status == "refused"
+    assert given["mumps"].status == "no option"
 
 
 def test_a_mistake_is_one_line_before_anything_is_asked(tmp_path: Path) -> None:

@@ -89,5 +89,5 @@ def test_an_agent_that_is_killed_is_asked_nothing_twice(fork_server: ForkServer,
         assert len(server.requests) == asked
     (file,) = tmp_path.rglob("*.answers.json")
     record = AnswerRecord.read(file)
-    assert record.statuses["searched"] == {"answered": len(NAMES)} and record.mean["searched"]["accuracy"] == 1
+    assert record.statuses["searched"] == {"answered": len(NAMES)}
     assert record.searching["turns"] == 3 and record.searching["searches"] == 1

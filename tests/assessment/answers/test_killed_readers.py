@@ -19,7 +19,6 @@ from support.faults import tell_process
 from support.fork_server import Command, ForkServer, Running
 from support.killed_runs import KilledRuns
 from support.processes import wait_for
-from support.traces import kind_of, read_spans
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +46,6 @@ def work_place(r2med: Command, folder: Path, address: str) -> None:
 def answering(server: ForkServer, folder: Path, key: str) -> Running:
     words = ["answer", "bm25", "--reader", "fair", "--data", folder / "small", "--passages", "1"]
     words += ["--concurrency", "4", "--condition", ",".join(CONDITIONS), "--out", folder / "results"]
-    words += ["--trace", folder / "trace.jsonl"]
     places = {
         "R2MED_HOME": folder / "home",
         "R2MED_PLUGINS": folder / "plugin",
@@ -78,29 +76,20 @@ def test_a_reader_that_is_killed_five_times_is_asked_nothing_twice(
 
     with api.serve(step) as server:
         work_place(r2med, tmp_path, server.address)
-        for kills, count in enumerate((1, ALL // 4, ALL // 2, ALL - 8, ALL - 1), 1):
+        for count in (1, ALL // 4, ALL // 2, ALL - 8, ALL - 1):
             process = answering(fork_server, tmp_path, runs.begin(count))
             wait_for(stalled)
             os.kill(int((tmp_path / "process").read_text()), signal.SIGKILL)
             assert process.ended().returncode == -signal.SIGKILL
             assert not list(tmp_path.rglob("*.answers.json"))
-            calls = [each for each in read_spans(tmp_path / "trace.jsonl", kills) if kind_of(each) == "LLM"]
-            assert len([each for each in calls if not each.attributes["r2med.from_journal"]]) <= count
         last = answering(fork_server, tmp_path, runs.begin()).ended()
         assert last.returncode == 0, last.stderr
         assert answered.total() == ALL
         assert set(answered.values()) == {1}
-        # The last run has a whole trace of each question. The killed ones left the spans that were finished.
-        spans = read_spans(tmp_path / "trace.jsonl", kills)
-        roots = [each for each in spans if each.parent is None and "r2med.query.id" in each.attributes]
-        assert len(roots) == QUESTIONS
-        whole = {root.context.trace_id for root in roots}
-        assert len([each for each in spans if kind_of(each) == "LLM" and each.context.trace_id in whole]) == ALL
         asked = len(server.requests)
         assert answering(fork_server, tmp_path, runs.key).ended().returncode == 0
         assert len(server.requests) == asked
     (file,) = tmp_path.rglob("*.answers.json")
     record = AnswerRecord.read(file)
     assert record.statuses == {condition: {"answered": QUESTIONS} for condition in CONDITIONS}
-    assert {each["accuracy"] for each in record.mean.values()} == {1.0}
     assert record.costs["reader"].calls == ALL  # as if it had never been killed

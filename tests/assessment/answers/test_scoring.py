@@ -119,13 +119,12 @@ def test_a_good_answer_has_all_scores() -> None:
     wrongly = CitedSentence(text="It is liver fever.", documents=("x",))
     done = score(answered(cited, wrongly, "Drink tea.", "Sleep."))
     [answer] = done.answers
-    assert answer.by_judge is True
+    assert answer.grade == "right"
     assert answer.why == "because"
     assert answer.nuggets == {"n1": "support", "n2": "none"}
     assert [sentence.supported for sentence in answer.sentences] == [True, False, False, False]
     assert answer.scores == {
         "accuracy": 1.0,
-        "undecided": 0.0,
         "nugget-recall": 0.5,
         "vital-recall": 1.0,
         "nugget-precision": 0.25,
@@ -140,33 +139,53 @@ def test_a_good_answer_has_all_scores() -> None:
     assert done.notices == ("12 of 24 nuggets were not reviewed by people.",)
 
 
-def test_without_a_judge_only_an_answer_that_is_the_reference_is_decided() -> None:
+def test_without_a_judge_open_answers_are_not_judged() -> None:
     [done] = scored([sheet(answered("Liver fever (acute)."), answered("It is liver fever (acute)."))], None)
-    assert [each.scores["accuracy"] for each in done.answers] == [1.0, 0.0]
-    assert [each.scores["undecided"] for each in done.answers] == [0.0, 1.0]
-    assert all(set(each.scores) == {"accuracy", "undecided"} for each in done.answers)
+    assert [each.by_rule for each in done.answers] == [True, None]
+    assert [each.scores for each in done.answers] == [{}, {}]
     assert done.judge is None
     assert done.cost == Cost()
-    assert len(done.notices) == 2
+    (notice,) = done.notices
+    assert notice.startswith("Not judged: open answers have no accuracy, nuggets were not matched")
 
 
 def test_the_judge_overrules_the_rule() -> None:
     (answer,) = score(answered("Liver fever (acute).", read=()), nuggets=None).answers
-    denied, unheard = (answer.model_copy(update={"by_judge": verdict}) for verdict in (False, None))
+    denied, unheard = (answer.model_copy(update={"grade": grade}) for grade in ("wrong", None))
     assert answer.by_rule is True
-    assert scores_of(denied, (), {}, judged=True) == {"accuracy": 0.0, "undecided": 0.0}
-    assert scores_of(unheard, (), {}, judged=True) == {"accuracy": 0.0, "undecided": 1.0}
-    assert scores_of(unheard, (), {}, judged=False) == {"accuracy": 1.0, "undecided": 0.0}
+    assert scores_of(denied, (), {}, judged=True) == {"accuracy": 0.0}
+    assert scores_of(unheard, (), {}, judged=True) == {}
+    assert scores_of(unheard, (), {}, judged=False) == {}
 
 
-@pytest.mark.parametrize("status", ["refused", "other language", "copied", "unreadable"])
+@pytest.mark.parametrize("status", ["no option", "refused", "cut off", "unreadable"])
 def test_only_an_answer_can_be_right(status: Any) -> None:
     done = score(answered("It is liver fever.", status=status), answered("It is liver fever."))
     assert done.answers[0].scores == {
-        "accuracy": 0.0, "undecided": 0.0, "nugget-recall": 0.0, "vital-recall": 0.0
+        "accuracy": 0.0, "nugget-recall": 0.0, "vital-recall": 0.0
     }  # fmt: skip
-    assert done.answers[0].by_judge is None
+    assert done.answers[0].grade is None
     assert done.answers[1].scores["accuracy"] == 1.0
+
+
+def test_an_answer_that_settles_on_nothing_is_wrong_and_has_no_citations_to_measure() -> None:
+    def abstaining(prompt: str) -> Any:
+        abstains = "Reference answer" in prompt and "\nThis is unknown" in prompt
+        return {"why": "it settles on nothing", "grade": "nothing"} if abstains else said(prompt)
+
+    cited = CitedSentence(text="This is unknown.", documents=("d0",))
+    careful = answered("I cannot be sure.", CitedSentence(text="It is liver fever.", documents=("d0",)))
+    abstained, right = score(answered(cited), careful, by=judge(abstaining)).answers
+    assert (abstained.grade, right.grade) == ("nothing", "right")
+    assert abstained.scores == {"accuracy": 0.0, "nugget-recall": 0.0, "vital-recall": 0.0}
+    assert right.scores["accuracy"] == 1.0 and {"nugget-precision", "citation-relevance"} <= right.scores.keys()
+
+
+def test_answers_of_which_none_can_be_right_are_wrong_although_there_is_nothing_to_judge() -> None:
+    lost = sheet(answered("", status="unreadable"), answered("It is liv", status="cut off", query="q1"), nuggets=None)
+    for done in (*scored([lost], judge()), *scored([lost, others()], judge())[:1]):
+        assert [answer.scores for answer in done.answers] == [{"accuracy": 0.0}] * 2
+        assert done.judge is None
 
 
 def test_a_failed_request_has_no_value() -> None:
@@ -271,7 +290,7 @@ def test_an_unreadable_verdict_is_counted_and_gives_no_value() -> None:
 
     done = score(answered("Something unheard of."), answered("It is liver fever."), by=judge(mute))
     assert done.answers[0].by_rule is None
-    assert done.answers[0].scores == {"accuracy": 0.0, "undecided": 1.0, "citation-support": 0.0}
+    assert done.answers[0].scores == {"citation-support": 0.0}
     assert done.answers[1].scores["accuracy"] == 1.0
     assert done.judge is not None
     assert done.judge.failures == {"unreadable": 2}
@@ -348,11 +367,9 @@ def grade_items(*texts: str) -> list[Item]:
 REFERENCES = {"small": [query.answer for query in DATASET.queries]}
 
 
-@pytest.mark.parametrize("last", [False, True])
-def test_controls_are_the_readers_own_answers_with_another_final_answer(last: bool) -> None:
-    parts = ["It is liver fever (acute).", "The skin was warm.", "Liver fever (acute) is common."]
-    own = " ".join(reversed(parts) if last else parts)
-    found = answer_controls(grade_items(own), REFERENCES, last)
+def test_controls_are_the_readers_own_answers_with_another_final_answer() -> None:
+    own = "It is liver fever (acute). The skin was warm. Liver fever (acute) is common."
+    found = answer_controls(grade_items(own), REFERENCES)
     for kind, yes in GRADE_KINDS.items():
         assert found[kind], kind
         for control in found[kind]:
@@ -384,7 +401,7 @@ def test_with_too_few_controls_a_judge_is_used_only_untested_and_then_it_is_mark
     [done] = scored(few, judge(), untested=True)
     assert done.judge is not None and done.judge.trust == "not tested"
     assert any("was not tested" in notice for notice in done.notices)
-    assert done.answers[0].by_judge is True
+    assert done.answers[0].grade == "right"
 
 
 def test_a_judge_whose_server_fails_stops_the_command() -> None:

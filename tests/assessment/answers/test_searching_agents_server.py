@@ -48,7 +48,7 @@ def test_a_command_that_was_stopped_goes_on_without_asking_anything_twice(tmp_pa
         assert len(server.requests) == before + 1, "only the turn that failed is asked"
         r2med.answer("agent(any)", **{**asked, "out": tmp_path / "again"})
         assert len(server.requests) == before + 1
-    assert record.mean["searched"]["accuracy"] == 1 and record.mean["searched"]["kept-recall"] == pytest.approx(2 / 3)
+    assert record.mean["searched"]["kept-recall"] == pytest.approx(2 / 3)
     assert record.mean["searched"]["opened-recall"] == pytest.approx(1 / 3)
     assert record.statuses["closed book"] == {"answered": 1}
 
@@ -57,13 +57,13 @@ WAVERERS = ("finder", "dropper", "skimmer", "guesser", "reader", "inventor")
 
 
 async def wavering(exchange: api.Exchange) -> None:
-    """Answer rightly in every second repeat, which differ by their seed."""
+    """Be sure in every second repeat; repeats differ by their seed."""
     body = exchange.request.body
     called, arguments = CALLS[turn_of(exchange)]
     name = next(each for each in WAVERERS if QUESTION.format(each) in json.dumps(body["messages"]))
     if called == "answer":
         waver = int(body["seed"]) % 2 and name != WAVERERS[0]
-        arguments = {**arguments, "answer": "Measles [d1]." if waver else f"Illness {name} [d1]."}
+        arguments = {**arguments, "confidence": 25 if waver else 75}
     await api.answer("", calls=[(called, json.dumps(arguments))])(exchange)
 
 
@@ -82,6 +82,6 @@ def test_each_repeat_has_its_own_conversations_and_compare_shows_what_is_chance(
         assert len(server.requests) == 54, "the other agent has the same conversations"
     conversations = {record.conversations.sha256 for record in records if record.conversations}
     assert len(conversations) == 3
-    compared = r2med.compare(tmp_path / "out", answers=True, condition="searched", measure="accuracy")
+    compared = r2med.compare(tmp_path / "out", answers=True, condition="searched", measure="confidence")
     for row in compared.systems:
-        assert row.runs == 3 and row.from_queries is not None and row.from_runs, "both parts of the variance"
+        assert row.runs == 3

@@ -40,9 +40,9 @@ def test_the_gap_of_two_systems_is_that_of_the_curve() -> None:
 def test_a_small_gap_needs_no_further_queries() -> None:
     values = np.tile(np.linspace(0, 100, 500), (2, 1))
     values[1] += np.random.default_rng(4).normal(0, 1, 500)
-    finding = gap_finding(500, values, measure="MRR")
+    finding = gap_finding(500, values)
     assert finding.verdict == "sound" and "needed" not in finding.numbers
-    assert "points of MRR cannot be shown" in finding.sentence
+    assert "points of nDCG@10 cannot be shown" in finding.sentence
 
 
 def test_one_system_or_equal_systems_show_no_spread() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from support.traces import foreign_names, kind_of, read_spans, root_of, traces
 
 TOPICS = (
     "liver heart kidney lung spleen brain skin bone eye ear nose tooth tongue thyroid pancreas stomach bladder nerve "
@@ -69,11 +67,9 @@ FAIR = [
 STRICT = [*(([f"ails the {topic}", f"says text a about {topic}"], says(2)) for topic in TOPICS), ([], says(1))]
 
 
-def judged(
-    results: RecordCollection, tmp_path: Path, store: Store, trace: Path | None = None, **judges: Any
-) -> JudgedPools:
+def judged(results: RecordCollection, tmp_path: Path, store: Store, **judges: Any) -> JudgedPools:
     paths = {name: script(tmp_path, name, rules) for name, rules in judges.items()}
-    with Runtime(store=store, model_paths=paths, trace=trace) as runtime:  # type: ignore[arg-type]
+    with Runtime(store=store, model_paths=paths) as runtime:  # type: ignore[arg-type]
         return plan_judging(results, [small()], list(judges), runtime, depth=5).ask()
 
 
@@ -197,26 +193,6 @@ def test_what_cannot_be_judged_is_one_line(results: RecordCollection, tmp_path: 
             plan_judging(results, [small()], ["fair"], runtime, prompt=tmp_path / "p.txt")
         with pytest.raises(UserError, match="there is no ranking of other"):
             plan_judging(results, [small("other")], ["fair"], runtime)
-
-
-def test_each_judged_pair_is_one_trace_with_its_label_and_the_call_of_the_judge(
-    results: RecordCollection, tmp_path: Path, store: Store
-) -> None:
-    file = tmp_path / "trace.jsonl"
-    done = judged(results, tmp_path, store, trace=file, fair=FAIR)
-    spans = read_spans(file)
-    roots = [root_of(trace).attributes or {} for trace in traces(spans)]
-    pairs = {
-        (facts["r2med.query.id"], facts["r2med.document.id"]): facts["output.value"]
-        for facts in roots
-        if "r2med.control" not in facts
-    }
-    assert pairs == {(label.query, label.document): label.said for label in done.overlay.labels}
-    controls = Counter(facts["r2med.control"] for facts in roots if "r2med.control" in facts)
-    assert controls == Counter({count.kind: count.asked for count in done.tests["fair"].counts})
-    assert all([kind_of(each) for each in trace] == ["LLM", "EVALUATOR"] for trace in traces(spans))
-    assert not foreign_names(spans)
-    assert "suffers" not in file.read_text()
 
 
 def test_few_labels_stop_the_command_unless_judges_may_be_untested(tmp_path: Path, store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ class Judge:
     def about(self, label: str) -> Judge:
         return Judge(self.yes, self.name, self.asked, label)
 
-    def rate(self, items: Sequence[Item], planted: Mapping[str, str]) -> tuple[list[Rating | None], dict[int, str]]:
+    def rate(self, items: Sequence[Item]) -> tuple[list[Rating | None], dict[int, str]]:
         self.asked.append((self.label, [each.texts["text"] for each in items]))
         said = [self.yes(each.texts["text"]) for each in items]
         rated = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from r2med import score
 from r2med.data.runs import Run, run_file, write_run
 from r2med.data.runs.run import IdTable
-from r2med.data.runs.trec import WrittenRun, read_judged_run
+from r2med.data.runs.trec import WrittenRun, format_run, read_judged_run
 from r2med.evaluation.measure import Measure
 from support.facts import each_states, error_states
 
@@ -115,6 +115,15 @@ def test_a_packed_file_of_one_endless_line_gives_a_one_line_error(tmp_path, monk
     path.write_bytes(gzip.compress(b"x" * (64 << 20)))
     with error_states("run.gz", 100):
         Run.read(path)
+
+
+def test_readers_pass_over_comments_and_ids_that_look_like_one_are_kept(tmp_path):
+    path = tmp_path / "run.trec.gz"
+    run = Run.of({"#1": {"#a": 2.0, "b": 1.0}, "q": {"b": 1.0}})
+    path.write_bytes(gzip.compress(b"# q Q0 b 1 9.0 other\n" + b"".join(format_run(run, "r2med"))))
+    assert list(Run.read(path, encoded=True)) == list(run)
+    assert WrittenRun(path, run.queries).top("#1", 5) == [("#a", 2.0), ("b", 1.0)]
+    assert WrittenRun(path, run.queries).rank("q", "b") == 1
 
 
 def test_a_run_is_decoded_if_the_decoded_ids_are_judged(tmp_path):

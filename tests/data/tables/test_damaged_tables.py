@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import zipfile
 from collections.abc import Callable
@@ -118,7 +117,6 @@ def test_of_three_imports_into_one_folder_one_writes_and_the_others_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "notes.csv").write_text("id,note\na,A cough since May.\nb,An itch since June.\n")
-    monkeypatch.setattr("r2med.foundation.store.files.process_name", lambda: f"{os.getpid()}-{threading.get_ident()}")
     together = threading.Barrier(3)
     monkeypatch.setattr("r2med.data.tables.importing.sync", lambda folder: None)
     said: list[str] = []

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +42,15 @@ def test_a_newer_import_replaces_the_dataset_and_keeps_other_files(tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
+def test_only_the_owner_can_read_an_imported_folder_unless_they_opened_it(tmp_path: Path) -> None:
+    folder = tmp_path / "ward"
+    plan_import([notes(tmp_path, 3)]).write(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o750)  # a server of the same group reads it
+    plan_import([notes(tmp_path, 4)]).write(folder, update=True)
+    assert folder.stat().st_mode & 0o777 == 0o750
+
+
 def test_an_import_into_a_folder_locks_it_so_that_others_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, replace_folder, held = tmp_path / "ward", importing.replace_folder, []
 
@@ -61,9 +68,7 @@ def test_an_import_into_a_folder_locks_it_so_that_others_wait(tmp_path: Path, mo
 
 
 def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    script = "import os; from r2med.foundation.store.owners import process_name; print(process_name())"
-    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-    left, other = tmp_path / f".ward.{killed}.tmp", tmp_path / f".ward2.{killed}.tmp"
+    left, other = tmp_path / f".ward.{1:032x}.tmp", tmp_path / f".ward2.{1:032x}.tmp"
     for folder in (left, other):
         folder.mkdir()
         (folder / "corpus.jsonl").write_text("a note\n")
@@ -73,7 +78,7 @@ def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) ->
 
 def test_without_update_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
     plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
-    with error_states(tmp_path / "ward", "import_data(update=True)"):
+    with error_states(tmp_path / "ward", "update (--update)"):
         plan_import([notes(tmp_path, 4)]).write(tmp_path / "ward")
 
 

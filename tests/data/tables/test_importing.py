@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from r2med import import_data
 from r2med.data import load
 from r2med.data.check import check
 from r2med.data.dataset_cards import cards, read_card
+from r2med.data.tables.import_choices import ImportChoices
 from r2med.data.tables.importing import plan_import
 from support.facts import each_states, error_states, states
 
@@ -142,7 +144,10 @@ def test_columns_can_be_named_and_a_table_may_have_no_head(tmp_path: Path) -> No
     rows = imported(tmp_path / "a", odd, text="short", title="long")
     assert rows["corpus"][0] == {"id": "1", "title": "a rather long remark", "text": "cough"}  # no ids: they repeat
     bare = csv_file(tmp_path / "bare.csv", "x1,A cough", [("x2", "An itch")])
-    assert [row["id"] for row in imported(tmp_path / "b", bare, header=False)["corpus"]] == ["x1", "x2"]
+    assert [row["id"] for row in imported(tmp_path / "b", bare, typed=ImportChoices(header=False))["corpus"]] == [
+        "x1",
+        "x2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -206,3 +211,29 @@ def test_a_folder_with_the_name_of_a_dataset_keeps_its_nature(tmp_path: Path) ->
     plan_import([csv_file(tmp_path / "faelle.csv", "note_id,title,note", GERMAN)]).write(tmp_path / "Biology")
     card = read_card(tmp_path / "Biology" / "card.toml", "Biology")
     assert card.languages == ("de",) and card.instruction == cards()["Biology"].instruction
+
+
+def test_a_named_text_column_that_only_one_of_two_tables_has_leaves_the_other_guessed(tmp_path: Path) -> None:
+    notes = csv_file(tmp_path / "notes.csv", "id,findings,plan", [("n1", "A cough since May.", "An X-ray.")])
+    letters = csv_file(tmp_path / "letters.csv", "id,letter", [("l1", "An itch since the month of June.")])
+    for number, named in enumerate((["plan"], ["plan", "letter"])):
+        rows = imported(tmp_path / str(number), notes, letters, text=named)
+        assert [row["text"] for row in rows["corpus"]] == ["An X-ray.", "An itch since the month of June."]
+
+
+def test_personal_data_is_replaced_on_the_way_also_by_an_update(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    notes = csv_file(tmp_path / "notes.csv", "id,text", [("n1", "Seen on 3 May 2021, MRN 482913."), ("n2", "A fever.")])
+    asked = csv_file(tmp_path / "q.csv", "question,answer,relevant", [("Who came on 3 May 2021?", "MRN 482913", "n1")])
+    caplog.set_level("INFO", "r2med")
+    import_data([notes, asked], tmp_path / "mine", deidentify=True)
+    assert caplog.messages[-2:] == [
+        "personal data was replaced in 1 of 2 documents and 1 of 1 question",
+        "not looked for: names, addresses, anything in languages other than English, German, Spanish, French and "
+        "Chinese; ids of documents and questions stay as they are",
+    ]
+    import_data([notes, asked], tmp_path / "mine", update=True)
+    corpus, queries = ((tmp_path / "mine" / f"{name}.jsonl").read_text() for name in ("corpus", "query"))
+    assert "Seen on [DATE-1], MRN [ID-1]." in corpus and "A fever." in corpus
+    assert "Who came on [DATE-1]?" in queries and '"answer": "MRN [ID-1]"' in queries

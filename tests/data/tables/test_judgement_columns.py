@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
+from typing import Any
 
 import pytest
 
 from r2med.data.tables.column_names import says_not_relevant, says_relevant, says_verdict
+from r2med.data.tables.import_choices import ImportChoices
 from r2med.data.tables.importing import Import, plan_import
 from support.facts import error_states, some_states
 
 NOTES = "note_id,note\n" + "".join(f"n{n},The patient of note {n} has a fever and a cough.\n" for n in range(1, 8))
 
 
-def planned(tmp_path: Path, table: str, notes: str = NOTES, **how: str | bool) -> Import:
+def planned(tmp_path: Path, table: str, notes: str = NOTES, **how: Any) -> Import:
     (tmp_path / "notes.csv").write_text(notes, encoding="utf-8")
     (tmp_path / "asked.csv").write_text(table, encoding="utf-8")
-    return plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"], **how)  # type: ignore[arg-type]
+    return plan_import([tmp_path / "notes.csv", tmp_path / "asked.csv"], **how)
 
 
 def judged(plan: Import) -> dict[tuple[str, str], int]:
@@ -58,15 +61,15 @@ def test_a_verdict_is_read_under_its_name_in_any_language(tmp_path: Path, name: 
 )
 def test_verdicts_under_a_name_that_says_nothing_are_asked_for(tmp_path: Path, name: str, yes: str, no: str) -> None:
     rows = f"question,note_id,{name}\nWho coughs?,n1,{yes}\nWho coughs?,n2,{no}\nWho sleeps?,n3,{no}\n"
-    with error_states(repr(name), f"'{yes}'", f"import_data(grade={name!r})", "1 of 3", "import_data(no_grade=True)"):
+    with error_states(repr(name), f"'{yes}'", f"grade (--grade {quote(name)})", "1 of 3", "no_grade (--no-grade)"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, grade=name))["q1", "n1"] == (3 if yes == "3" else 1)
-    assert set(judged(planned(tmp_path, rows, no_grade=True)).values()) == {1}
+    assert set(judged(planned(tmp_path, rows, typed=ImportChoices(no_grade=True))).values()) == {1}
 
 
 def test_two_annotators_who_differ_are_two_readings(tmp_path: Path) -> None:
     rows = "question,note_id,relevant A,relevant B\nWho coughs?,n1,1,1\nWho coughs?,n2,0,1\n"
-    with error_states("'relevant A' ('1', '0')", "'relevant B' ('1')", "import_data(grade='relevant A')"):
+    with error_states("'relevant A' ('1', '0')", "'relevant B' ('1')", "grade (--grade 'relevant A')"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, grade="relevant B")) == {("q1", "n1"): 1, ("q1", "n2"): 1}
     agreed = rows.replace("0,1", "0,0")
@@ -119,13 +122,13 @@ def test_a_question_in_several_rows_has_one_id(tmp_path: Path) -> None:
 
 def test_verdicts_with_a_doubt_among_them_are_asked_for(tmp_path: Path) -> None:
     rows = "question,note_id,A\nWho coughs?,n1,yes\nWho coughs?,n2,no\nWho sleeps?,n3,unclear\n"
-    with error_states("'A'", "'yes'", "'no'", "'unclear'", "import_data(no_grade=True)"):
+    with error_states("'A'", "'yes'", "'no'", "'unclear'", "no_grade (--no-grade)"):
         planned(tmp_path, rows)
 
 
 def test_two_columns_of_ids_are_two_readings(tmp_path: Path) -> None:
     rows = "question,first,second\nWho coughs?,n1,n2\nWho sleeps?,n3,n4\n"
-    with error_states("'first' ('n1', 'n3')", "'second' ('n2', 'n4')", "import_data(relevant='first')"):
+    with error_states("'first' ('n1', 'n3')", "'second' ('n2', 'n4')", "relevant (--relevant first)"):
         planned(tmp_path, rows)
     assert judged(planned(tmp_path, rows, relevant="second")) == {("q1", "n2"): 1, ("q2", "n4"): 1}
 
@@ -140,7 +143,7 @@ def test_scores_that_are_no_grades_do_not_make_every_pair_relevant(tmp_path: Pat
     rows = "question,note_id,score\nWho coughs?,n1,0.91\nWho coughs?,n2,0.13\n"
     with error_states("'score'", "'0.91'", "'0.13'", "0, 1, 2"):
         planned(tmp_path, rows)
-    assert len(judged(planned(tmp_path, rows, no_grade=True))) == 2
+    assert len(judged(planned(tmp_path, rows, typed=ImportChoices(no_grade=True)))) == 2
 
 
 @pytest.mark.parametrize(
@@ -151,13 +154,13 @@ def test_scores_that_are_no_grades_do_not_make_every_pair_relevant(tmp_path: Pat
     ],
 )
 def test_a_column_of_grades_for_each_document_stops_the_import(tmp_path: Path, heads: str, rows: str) -> None:
-    with error_states("asked.csv", "hold grades", "row for each question and document", "import_data(no_grade=True)"):
+    with error_states("asked.csv", "hold grades", "row for each question and document", "no_grade (--no-grade)"):
         planned(tmp_path, f"{heads}\n{rows}")
-    assert judged(planned(tmp_path, f"{heads}\n{rows}", no_grade=True)) == {}
+    assert judged(planned(tmp_path, f"{heads}\n{rows}", typed=ImportChoices(no_grade=True))) == {}
 
 
 def test_a_column_of_grades_for_each_number_of_a_document_stops_the_import(tmp_path: Path) -> None:
-    with error_states("asked.csv", "'column 2'", "ids of documents", "import_data(relevant='column 2')"):
+    with error_states("asked.csv", "'column 2'", "ids of documents", "relevant (--relevant 'column 2')"):
         planned(tmp_path, "question,1,2,3\nWho coughs?,1,0,\nWho sleeps?,0,2,1\n", NOTES.replace("\nn", "\n"))
 
 
@@ -203,4 +206,6 @@ def test_texts_without_spaces_are_texts_and_ids_are_ids(tmp_path: Path, heads: s
     rows = "".join(f"n{number},{text}\n" for number, text in enumerate(texts, 1))
     (tmp_path / "notes.csv").write_text(f"{heads}\n{rows}", encoding="utf-8")
     plan = plan_import([tmp_path / "notes.csv"])
-    assert list(plan._documents()) == [{"id": f"n{number}", "text": text} for number, text in enumerate(texts, 1)]
+    assert list(plan._catalogue.documents()) == [
+        {"id": f"n{number}", "text": text} for number, text in enumerate(texts, 1)
+    ]

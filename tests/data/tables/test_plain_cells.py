@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from r2med.data.tables.import_choices import ImportChoices
 from r2med.data.tables.importing import Import, plan_import
 from support.facts import error_states, some_states
 
@@ -20,7 +21,7 @@ def planned(tmp_path: Path, name: str, content: str, **how: Any) -> Import:
 
 
 def corpus(plan: Import) -> list[dict[str, str]]:
-    return list(plan._documents())
+    return list(plan._catalogue.documents())
 
 
 def qrels(plan: Import) -> list[tuple[str, str, int]]:
@@ -38,9 +39,12 @@ def qrels(plan: Import) -> list[tuple[str, str, int]]:
 )
 def test_cells_of_markup_stop_the_import_unless_they_are_wanted(tmp_path: Path, cell: str, kind: str) -> None:
     content = NOTES + f"n4,{cell}\n"
-    with error_states("notes.csv", "'note'", kind, "import_data(keep_markup=True)"):
+    with error_states("notes.csv", "'note'", kind, "keep_markup (--keep-markup)"):
         planned(tmp_path, "notes.csv", content)
-    assert corpus(planned(tmp_path, "notes.csv", content, keep_markup=True))[3] == {"id": "n4", "text": cell}
+    assert corpus(planned(tmp_path, "notes.csv", content, typed=ImportChoices(keep_markup=True)))[3] == {
+        "id": "n4",
+        "text": cell,
+    }
     few = NOTES + "".join(f"m{n},A plain note about a cough.\n" for n in range(9)) + f"n4,{cell}\n"
     some_states(planned(tmp_path, "notes.csv", few).notices, 1, "markup")
 
@@ -100,7 +104,7 @@ def test_questions_beside_passages_without_a_table_of_documents_stop_the_import(
     tmp_path: Path, named: dict[str, str]
 ) -> None:
     content = "question,passage,label\nWho coughs?,The patient coughs at night.,1\nWho itches?,An itch since June.,1\n"
-    with error_states("pairs.csv", "no documents", "(id, text)", "import_data(text=...)"):
+    with error_states("pairs.csv", "no documents", "(id, text)", "text (--text)"):
         planned(tmp_path, "pairs.csv", content, **named)
     plan = planned(tmp_path, "pairs.csv", content, text="passage")
     assert corpus(plan)[1] == {"id": "2", "text": "An itch since June."}
@@ -108,7 +112,7 @@ def test_questions_beside_passages_without_a_table_of_documents_stop_the_import(
 
 def test_questions_without_a_name_beside_texts_stop_the_import(tmp_path: Path) -> None:
     content = "A,B\nWho coughs at night?,The patient of room 3 coughs at night.\nWho has an itch?,An itch since June.\n"
-    with error_states("pairs.csv", "'A'", "questions", "table of their own", "import_data(text='B')"):
+    with error_states("pairs.csv", "'A'", "questions", "table of their own", "text (--text B)"):
         planned(tmp_path, "pairs.csv", content)
 
 

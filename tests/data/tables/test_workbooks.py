@@ -71,7 +71,7 @@ def ods_row(*cells: str, row: str = "") -> str:
 
 
 def documents(path: Path) -> list[dict[str, str]]:
-    return list(plan_import([path])._documents())
+    return list(plan_import([path])._catalogue.documents())
 
 
 def test_hidden_columns_and_rows_are_left_out_and_named(tmp_path: Path) -> None:

@@ -56,29 +56,6 @@ def test_without_passages_all_systems_are_equal(answers: Path) -> None:
     assert compared.detectable_gap is None
 
 
-def test_undecided_answers_make_ranges_that_are_ranked_and_tested_by_the_lower_end(tmp_path: Path) -> None:
-    values = {"closed book": [0.0] * 10, "retrieved": [0.0] * 6 + [1.0] * 4}
-    write(synthetic(values, "sure"), tmp_path)
-    values = {"closed book": [0.0] * 10, "retrieved": [0.0] * 7 + [1.0] * 3}
-    write(synthetic(values, "unsure", undecided=[f"q{n}" for n in range(5)]), tmp_path)
-    compared = compare(answers=True, results=tmp_path, resamples=200)
-    first, second = compared.ranked
-    assert first.system == "sure · smollm2"
-    assert second.mean is not None and second.mean.high is not None
-    assert (second.mean.value, second.mean.most) == pytest.approx((30.0, 80.0))
-    assert second.mean.high > 80
-    assert compared.pairs[0].difference == pytest.approx(10)
-    assert any("tested by its lower end" in notice for notice in compared.notices)
-    table = (Path(compare(out=tmp_path / "report", answers=True, results=tmp_path, resamples=200).files[0])).parent
-    assert "30.00 … 80.00" in (table / "table.md").read_text()
-    gains = {each.name: each.gain for each in worth(collect_answers([tmp_path]))}
-    wide = gains["unsure · smollm2"]
-    assert wide is not None and wide.low is not None and wide.high is not None
-    assert wide.value == pytest.approx(30)
-    assert -100 <= wide.low < 30 - 50 + 1  # what is undecided may be wrong with passages and right without
-    assert wide.high > 80
-
-
 def test_the_interval_of_a_gain_stays_within_the_possible_range(tmp_path: Path) -> None:
     values = {"closed book": [0.0] * 6, "retrieved": [1.0] * 5 + [0.0]}
     write(synthetic(values), tmp_path)
@@ -90,7 +67,7 @@ def test_the_interval_of_a_gain_stays_within_the_possible_range(tmp_path: Path) 
 def test_answers_and_rankings_are_not_mixed_up(answers: Path) -> None:
     with pytest.raises(UserError, match="without a lock and without overlays"):
         compare(answers=True, results=answers, lock="my.lock")
-    with pytest.raises(UserError, match=r"compare\(answers=True, condition=...\)"):
+    with pytest.raises(UserError, match=r"answers \(--answers\) and condition \(--condition\)"):
         compare(results=answers, condition="random")
 
 
@@ -110,7 +87,6 @@ def test_gain_and_share_are_those_of_paired_questions(answers: Path) -> None:
     (across,) = correlations(collect_answers([answers]))
     assert (across.reader, across.systems, across.questions) == ("smollm2", 3, 2 * QUESTIONS)
     assert across.observed is not None and across.observed > 0.9
-    assert across.corrected is not None and across.corrected.low is not None
 
 
 def test_datasets_may_be_named_by_group_or_folder(answers: Path, tmp_path: Path) -> None:
@@ -131,13 +107,9 @@ def test_a_condition_that_was_not_asked_leaves_its_columns_empty(tmp_path: Path)
 
 
 def test_a_report_about_answers_has_tables_of_their_worth(answers: Path, tmp_path: Path) -> None:
-    from unittest.mock import patch
-
-    with patch("r2med.evaluation.comparison.charts.rendered", return_value={"svg": b"<svg/>"}):  # drawing takes seconds
-        written = compare(answers=True, results=answers, out=tmp_path, resamples=50)
+    written = compare(answers=True, results=answers, out=tmp_path, resamples=50)
     names = {file.name for file in written.files}
-    assert {"worth.md", "worth-correlation.csv", "table.tex", "pairs.csv", "bars.svg"} <= names
-    assert not {name for name in names if name.startswith("cost")}
+    assert {"worth.md", "worth-correlation.csv", "table.tex", "pairs.csv", "scores.svg"} <= names
     assert "best · smollm2,all datasets,60" in (tmp_path / "worth.csv").read_text()
 
 

@@ -24,10 +24,11 @@ def test_the_system_with_the_lower_error_is_better_in_every_order() -> None:
         compared = comparison(collection(given), "brier", resamples=500)
         (pair,) = compared.pairs
         assert [standing.system for standing in compared.ranked] == ["safe", "risky"]
-        assert compared.classes() == {"safe": 1, "risky": 2}
+        assert {system: mark.letters for system, mark in compared.marks.items()} == {"safe": "a", "risky": "b"}
+        assert [(mark.better, mark.worse) for mark in compared.marks.values()] == [(1, 0), (0, 1)]
         text = verdicts.verdict(pair, lower_is_better=True)
         assert text.startswith("safe is better than risky: −28.00 points (95 % interval −3")
-        assert verdicts.details(pair, lower_is_better=True).startswith("wins 38, ties 0, losses 2;")
+        assert verdicts.wins_and_losses(pair, lower_is_better=True) == "Wins 38, ties 0, losses 2."
         rows = {row[0]: row[1] for row in score_table(compared).rows}
         assert isinstance(rows["safe"], Marked)
         assert rows["safe"].bold

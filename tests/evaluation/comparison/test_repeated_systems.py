@@ -10,9 +10,9 @@ from r2med.evaluation.comparison.comparison import Comparison, comparison
 from r2med.evaluation.comparison.gaps import Pair
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
 from r2med.evaluation.comparison.standings import intervals
-from r2med.evaluation.comparison.verdicts import chance, warnings
+from r2med.evaluation.comparison.verdicts import warnings
 from r2med.foundation.pages.latex import table_latex
-from support.facts import some_states, states
+from support.facts import some_states
 from support.records import collection, record, records, repeated
 
 DATASETS = {"Biology": 30, "PMC-Clinical": 20}
@@ -29,15 +29,7 @@ def pair_of(compared: Comparison, a: str, b: str) -> Pair:
     return next(pair for pair in compared.pairs if (pair.a, pair.b) == (a, b))
 
 
-def test_the_parts_of_an_interval_are_those_of_queries_and_runs(compared: Comparison) -> None:
-    known = {each.system: each for each in compared.systems}
-    often, fixed = known[OFTEN], known[FIXED]
-    assert often.mean and often.mean.low is not None and often.mean.high is not None
-    assert often.from_queries and often.from_runs
-    assert often.from_queries**2 + often.from_runs**2 == pytest.approx(((often.mean.high - often.mean.low) / 2) ** 2)
-    assert fixed.from_queries and fixed.from_runs == 0.0
-    for few in (known[TWICE], known[ONCE]):
-        assert few.from_queries and few.from_runs is None
+def test_each_system_says_how_often_it_was_run(compared: Comparison) -> None:
     words = {each.system: each.run_words for each in compared.systems}
     assert words == {OFTEN: "5 runs", TWICE: "2 runs", ONCE: "one run", FIXED: "deterministic"}
 
@@ -70,26 +62,9 @@ def test_with_one_run_every_number_stays() -> None:
     for made in (fixed, varying):
         content = comparison(collection(made), resamples=300, slice_by=["task", "length"]).as_json()
         for each in (*content["means"].values(), *content["pairs"]):
-            for name in ("varies", "from_runs", "turns_on_same_queries", "turns_on_new_queries"):
-                each.pop(name, None)
+            each.pop("varies", None)
         parts.append(json.dumps(content))
     assert parts[0] == parts[1]
-
-
-def test_an_order_turns_with_a_probability_only_where_the_runs_are_known(compared: Comparison) -> None:
-    pair = pair_of(compared, OFTEN, FIXED)
-    assert pair.turns_on_same_queries is not None and pair.turns_on_new_queries is not None
-    assert 0 < pair.turns_on_same_queries <= pair.turns_on_new_queries < 0.5
-    states(chance(pair), "from the queries", "from the runs", "same queries", "new queries")
-    unknown = pair_of(compared, OFTEN, ONCE)
-    assert (unknown.from_runs, unknown.turns_on_same_queries, unknown.turns_on_new_queries) == (None, None, None)
-    states(chance(unknown), "from the queries", "not known from the runs")
-
-
-def test_the_text_of_two_systems_without_chance_is_of_the_queries_only() -> None:
-    fixed = comparison(collection(records({"a": 0.3, "b": 0.5}, DATASETS)), resamples=99)
-    states(chance(fixed.pairs[0]), "new queries", "< 1 %")
-    assert "runs" not in chance(fixed.pairs[0]) and "same queries" not in chance(fixed.pairs[0])
 
 
 def test_a_row_with_too_few_runs_says_that_its_interval_is_of_the_queries_only(compared: Comparison) -> None:
@@ -102,11 +77,9 @@ def test_tables_and_latex_mark_one_run(compared: Comparison) -> None:
     assert [row[-1] for row in table.rows] == ["5 runs", "2 runs", "one run", "deterministic"]
     assert "one run" in table_latex(table)
     pairs = table_latex(pair_table(compared))
-    assert "not known" in pairs and TWICE in pairs and "2 runs of a system" in pairs
+    assert TWICE in pairs and "2 runs of a system" in pairs
 
 
-def test_json_has_runs_and_both_parts(compared: Comparison) -> None:
+def test_json_has_runs(compared: Comparison) -> None:
     content = json.loads(json.dumps(compared.as_json(), allow_nan=False))
     assert content["means"][OFTEN]["runs"] == 5
-    assert content["means"][ONCE]["from_runs"] is None
-    assert {"from_queries", "from_runs", "turns_on_same_queries", "turns_on_new_queries"} <= set(content["pairs"][0])

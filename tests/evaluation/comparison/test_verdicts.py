@@ -16,13 +16,20 @@ def test_the_better_system_is_named_first_whatever_the_order_of_the_pair() -> No
     turned = replace(PAIR, a="strong", b="weak", difference=-PAIR.difference, low=-PAIR.high, high=-PAIR.low)
     assert verdicts.verdict(PAIR).startswith("strong is better than weak: +")
     assert verdicts.verdict(turned) == verdicts.verdict(PAIR)
-    assert verdicts.details(PAIR).startswith(f"wins {PAIR.losses}, ties {PAIR.ties}, losses {PAIR.wins};")
+    assert verdicts.wins_and_losses(PAIR) == f"Wins {PAIR.losses}, ties {PAIR.ties}, losses {PAIR.wins}."
 
 
 def test_what_is_not_significant_cannot_be_told_apart_and_many_pairs_are_in_view() -> None:
     text = verdicts.verdict(replace(PAIR, p=0.04, p_adjusted=0.12), pairs=3)
     assert "strong cannot be distinguished from weak" in text
     assert text.endswith("p = 0.040 (adjusted for 3 pairs = 0.120).")
+    assert "95 % interval of this pair alone" in text
+
+
+def test_one_pair_has_the_interval_of_its_test() -> None:
+    text = verdicts.verdict(PAIR)
+    assert "(95 % interval +" in text and "adjusted" not in text
+    assert verdicts.pairs_tested(COMPARED) == ""
 
 
 def test_tests_that_disagree_and_too_few_queries_are_warned_of() -> None:
@@ -38,9 +45,3 @@ def test_tests_that_disagree_and_too_few_queries_are_warned_of() -> None:
 
 def test_points_have_signs_but_zero_has_none() -> None:
     assert [verdicts.signed(points) for points in (1.234, -0.5, -0.001)] == ["+1.23", "−0.50", "0.00"]
-
-
-def test_the_share_of_five_queries_is_stated_only_if_there_are_more() -> None:
-    assert "5 queries make" in verdicts.details(PAIR)
-    few = comparison(collection([record("a", "d", [1, 1, 0, 1]), record("b", "d", [0, 0, 0, 1])]))
-    assert "queries make" not in verdicts.details(few.pairs[0])

@@ -1,10 +1,9 @@
-"""Scores under other assumptions about documents without a label, and about copies."""
+"""Scores under other assumptions about documents without a label."""
 
 import numpy as np
 import pytest
 
 from r2med.evaluation.measure.incomplete_labels import (
-    as_one,
     bpref,
     condensed,
     headline,
@@ -28,12 +27,6 @@ def test_judged_only_measures_leave_out_what_nobody_judged() -> None:
     assert bpref(QRELS, LISTS).tolist() == [0.0]
     assert bpref(QRELS, {"q": ["a", "b"]}).tolist() == [100.0]
     assert judged_share(QRELS, LISTS) == pytest.approx([200 / 3])
-
-
-def test_copies_of_a_text_count_as_one_document_with_its_best_grade_and_rank() -> None:
-    grades, lists = as_one({"q": {"a": 1, "b": 0}}, {"q": ["copy", "x", "a"]}, {"copy": "a"})
-    assert lists == {"q": ["a", "x"]}
-    assert headline(grades, lists).tolist() == [100.0]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals, pair_run_shares, run_shares
-from r2med.evaluation.measure.order_turns import order_turns
+from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
 from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import SystemPairs, Values, paired_t, sign_flips
+from r2med.evaluation.measure.significance import Sample, SystemPairs, Values, paired_t, sign_flips
 from r2med.evaluation.measure.slices import Slice
 
 PAIRS = SystemPairs.all(2)
@@ -40,9 +39,8 @@ def test_one_or_two_runs_and_deterministic_systems_keep_every_number() -> None:
     for known, plain in ((paired_t(values, pairs, spread), paired_t(values, pairs)),):
         np.testing.assert_array_equal([known.p, known.detectable], [plain.p, plain.detectable])
     np.testing.assert_array_equal(
-        sign_flips(values, pairs, 99, spread=spread).p_adjusted, sign_flips(values, pairs, 99).p_adjusted
+        *(sign_flips([Sample.whole(values, each)], pairs, 99)[0].p_adjusted for each in (spread, None))
     )
-    assert spread.known.tolist() == [False, False, True]
 
 
 def test_runs_that_are_all_equal_say_what_one_run_says() -> None:
@@ -51,7 +49,7 @@ def test_runs_that_are_all_equal_say_what_one_run_says() -> None:
     np.testing.assert_allclose(
         mean_intervals({"": often.mean(axis=0)[None]}, spread=spread), mean_intervals({"": once})
     )
-    assert run_shares({"": once}, spread).tolist() == [0.0]
+    assert (spread.between.tolist(), spread.within.tolist()) == ([0.0], [0.0])
 
 
 def test_a_shift_of_runs_widens_intervals_and_weakens_tests() -> None:
@@ -64,10 +62,10 @@ def test_a_shift_of_runs_widens_intervals_and_weakens_tests() -> None:
         difference_intervals(values, PAIRS), axis=0
     )
     assert paired_t(values, PAIRS, spread).p > paired_t(values, PAIRS).p
-    flips = sign_flips(values, PAIRS, 9999, spread=spread).p
-    assert flips > sign_flips(values, PAIRS, 9999).p
+    flips, plain_flips = (sign_flips([Sample.whole(values, each)], PAIRS, 9999)[0].p for each in (spread, None))
+    assert flips > plain_flips
     assert flips == pytest.approx(paired_t(values, PAIRS, spread).p, rel=0.25)
-    assert (run_shares(values, spread) > 0).all() and 0 < pair_run_shares(values, PAIRS, spread)[0] < 1
+    assert (spread.shift > 0).all()
 
 
 def test_a_shift_that_datasets_share_counts_as_one() -> None:
@@ -94,20 +92,6 @@ def test_a_slice_has_the_runs_of_its_queries() -> None:
     assert cut.shape == (3, 5)
 
 
-def test_the_order_of_deterministic_systems_turns_only_with_new_queries() -> None:
-    single = SingleRuns({"": [table(1) + 1, table(1) + np.random.default_rng(0).normal(0, 5, (1, 30))]}, (False, False))
-    turns = order_turns(averaged(single), PAIRS, run_spread(single))
-    assert turns.same_queries.tolist() == [0.0]
-    assert 0 < turns.new_queries[0] < 0.5
-
-
-def test_without_an_estimate_of_the_runs_it_is_not_known_how_often_an_order_turns() -> None:
-    single = SingleRuns({"": [table(5, noise=4), table(2, noise=4, seed=1)]}, (True, True))
-    turns = order_turns(averaged(single), PAIRS, run_spread(single))
-    assert np.isnan([turns.same_queries, turns.new_queries]).all()
-    assert np.isnan(pair_run_shares(averaged(single), PAIRS, run_spread(single))).all()
-
-
 def test_both_parts_of_the_variance_are_those_of_a_mixed_model() -> None:
     """A balanced table has the same estimates by mean squares and by restricted maximum likelihood."""
     pytest.importorskip("statsmodels", reason="statsmodels is not installed")
@@ -130,9 +114,7 @@ def test_both_parts_of_the_variance_are_those_of_a_mixed_model() -> None:
     single = SingleRuns({"": [values]}, (True,))
     spread, by_queries = run_spread(single), values.mean(axis=0).var(ddof=1) / queries
     assert by_queries - spread.within[0] == pytest.approx(from_queries, rel=1e-3)
-    assert spread.total[0] == pytest.approx(from_runs, rel=1e-3)
-    share = run_shares(averaged(single), spread)[0]
-    assert share == pytest.approx(from_runs / (from_runs + from_queries), rel=1e-3)
+    assert spread.within[0] + spread.shift[0] == pytest.approx(from_runs, rel=1e-3)
 
 
 @pytest.mark.slow

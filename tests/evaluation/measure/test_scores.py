@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from r2med import score
+from r2med import Dataset, run, score
 from r2med.data.qrels_file import read_qrels
 from r2med.data.runs import Run
 from r2med.data.runs.run import IdTable
 from r2med.data.runs.run_file import read_rankings
 from r2med.evaluation.measure import DEFAULT_MEASURES, Measure
 from r2med.foundation.core.errors import UserError
+from support.facts import error_states
 
 FOLDER = Path(__file__).parent / "trec_eval"
 MEASURES = (*DEFAULT_MEASURES, Measure("nDCG"), Measure("MAP"))
@@ -85,6 +86,25 @@ def test_negative_grades_are_not_relevant_and_gain_nothing():
     scores = score({"a": {"d": -1, "e": 1}}, ranked(a=["d", "e"]), [Measure("P", 1), Measure("nDCG", 10)])
     assert scores.per_query["a"][Measure("P", 1)] == 0
     assert scores.per_query["a"][Measure("nDCG", 10)] == pytest.approx(1 / np.log2(3))
+
+
+@pytest.mark.parametrize("grade", [1.9, "1", None])
+def test_a_grade_that_is_no_whole_number_is_refused_by_run_and_by_score(grade):
+    """A perfect ranking had an nDCG of 0.5263 in `run` and of 1 in `score`."""
+    judged = {"q": {"d": grade, "e": 1}}
+    for judging in (
+        lambda: score(judged, {"q": {"d": 2.0, "e": 1.0}}),
+        lambda: run("bm25", Dataset.of({"q": "fever"}, {"d": "fever", "e": "rash"}, judged), out=None),
+    ):
+        with error_states("query 'q'", "document 'd'", f"grade {grade!r}", "whole number"):
+            judging()
+
+
+def test_run_and_score_agree_about_whole_grades_of_any_type(store):
+    judged = {"q": {"d": np.float64(2), "e": -1, "f": np.int8(1)}}
+    documents = {"d": "fever fever cough", "e": "fever cough", "f": "rash"}
+    [record] = run("bm25", Dataset.of({"q": "fever"}, documents, judged), out=None, store=store).records
+    assert record.mean["nDCG@10"] == score(judged, {"q": {"d": 2.0, "e": 1.0}})["nDCG@10"] < 1
 
 
 def test_the_gain_of_ndcg_is_the_grade_itself():

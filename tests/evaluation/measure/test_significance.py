@@ -10,9 +10,14 @@ from scipy import stats
 
 from r2med.evaluation.measure import significance
 from r2med.evaluation.measure.intervals import difference_intervals
-from r2med.evaluation.measure.significance import SystemPairs, Values
+from r2med.evaluation.measure.significance import FlipTest, Sample, SystemPairs, Values, sign_flips
 
 PAIR = SystemPairs.all(2)
+
+
+def flipped(values: Values, pairs: SystemPairs, resamples: int = 10_000, seed: int = 0) -> FlipTest:
+    [test] = sign_flips([Sample.whole(values)], pairs, resamples, seed)
+    return test
 
 
 def drawn(seed: int, systems: int, sizes: tuple[int, ...], shift: float = 0.0, decimals: int = 2) -> Values:
@@ -40,7 +45,7 @@ def test_few_queries_are_tested_by_all_their_flips() -> None:
         values = drawn(seed, 3, (4, 3), shift=0.5, decimals=1)
         pairs = SystemPairs.all(3)
         flips = every_sign(values)
-        for p, a, b in zip(significance.sign_flips(values, pairs).p, pairs.first, pairs.second, strict=True):
+        for p, a, b in zip(flipped(values, pairs).p, pairs.first, pairs.second, strict=True):
             observed = abs(statistic(values, a, b, flips[0]))
             extreme = sum(abs(statistic(values, a, b, signs)) >= observed - 1e-12 for signs in flips)
             assert p == pytest.approx(extreme / len(flips), abs=1e-15)
@@ -51,37 +56,36 @@ def test_one_dataset_is_tested_as_scipy_does() -> None:
     reference = stats.permutation_test(
         (rows[0], rows[1]), lambda a, b, axis: np.mean(a - b, axis=axis), permutation_type="samples", vectorized=True
     )
-    assert significance.sign_flips({"d": rows}, PAIR).p[0] == pytest.approx(reference.pvalue, abs=1e-15)
+    assert flipped({"d": rows}, PAIR).p[0] == pytest.approx(reference.pvalue, abs=1e-15)
 
 
 def test_random_flips_come_near_the_exact_p_and_are_seeded() -> None:
     values = drawn(1, 2, (8, 5), shift=0.2)
-    exact = significance.sign_flips(values, PAIR).p[0]
-    sampled = significance.sign_flips(values, PAIR, resamples=4000).p[0]
+    exact = flipped(values, PAIR).p[0]
+    sampled = flipped(values, PAIR, resamples=4000).p[0]
     assert 0.01 < exact < 0.6
     assert sampled != exact
     assert sampled == pytest.approx(exact, abs=4 * np.sqrt(exact / 4000))
-    assert sampled == significance.sign_flips(values, PAIR, resamples=4000).p[0]
-    assert sampled != significance.sign_flips(values, PAIR, resamples=4000, seed=1).p[0]
+    assert sampled == flipped(values, PAIR, resamples=4000).p[0]
+    assert sampled != flipped(values, PAIR, resamples=4000, seed=1).p[0]
 
 
 def test_a_sampled_p_is_never_zero_and_counts_the_observed_flip() -> None:
     values = {"d": np.array([np.full(40, 0.9), np.full(40, 0.1)])}
-    assert significance.sign_flips(values, PAIR, resamples=999).p[0] == 1 / 1000
+    assert flipped(values, PAIR, resamples=999).p[0] == 1 / 1000
 
 
 def test_equal_systems_have_p_1_everywhere() -> None:
     values = {"d": np.full((2, 30), 0.25), "e": np.full((2, 3), 1.0)}
-    assert significance.sign_flips(values, PAIR).p.tolist() == [1.0]
-    assert significance.sign_flips(values, PAIR).p_adjusted.tolist() == [1.0]
+    assert flipped(values, PAIR).p.tolist() == [1.0]
+    assert flipped(values, PAIR).p_adjusted.tolist() == [1.0]
     assert significance.paired_t(values, PAIR).p.tolist() == [1.0]
-    assert np.isnan(significance.movements(values, PAIR).carried).all()
 
 
 def test_a_pair_keeps_its_p_when_other_systems_join() -> None:
     values = drawn(5, 3, (40, 30), shift=0.1)
     two = {name: rows[:2] for name, rows in values.items()}
-    assert significance.sign_flips(values, SystemPairs.all(3)).p[0] == significance.sign_flips(two, PAIR).p[0]
+    assert flipped(values, SystemPairs.all(3)).p[0] == flipped(two, PAIR).p[0]
 
 
 def test_datasets_weigh_the_same_however_many_queries_they_have() -> None:
@@ -109,15 +113,13 @@ def test_max_t_is_the_step_down_of_plain_loops() -> None:
         lowest = max(lowest, hits / len(table))
         expected[pair] = lowest
         remaining = remaining[1:]
-    assert significance.sign_flips(values, pairs).p_adjusted == pytest.approx(
-        [expected[pair] for pair in named], abs=1e-15
-    )
+    assert flipped(values, pairs).p_adjusted == pytest.approx([expected[pair] for pair in named], abs=1e-15)
 
 
 def test_adjusting_by_max_t_never_lowers_p() -> None:
     values = drawn(8, 6, (30, 20), shift=0.2)
     pairs = SystemPairs.all(6)
-    test = significance.sign_flips(values, pairs)
+    test = flipped(values, pairs)
     assert (test.p_adjusted >= test.p).all()
 
 
@@ -126,8 +128,6 @@ def test_t_is_scipys_for_one_dataset_and_welchs_for_several() -> None:
     one = values["d0"]
     test = significance.paired_t({"d0": one}, PAIR)
     assert test.p[0] == pytest.approx(stats.ttest_rel(one[0], one[1]).pvalue)
-    moved = one[0] - one[1]
-    assert test.effect[0] == pytest.approx(moved.mean() / moved.std(ddof=1))
     # Half the sum of two means is tested as Welch's test does it for the second with its sign turned.
     moved = [rows[0] - rows[1] for rows in values.values()]
     reference = stats.ttest_ind(moved[0], -moved[1], equal_var=False)
@@ -147,16 +147,6 @@ def test_intervals_of_differences_are_those_of_the_t_test() -> None:
         assert [low[i], high[i]] == pytest.approx([expected.low, expected.high])
 
 
-def test_bootstrap_intervals_are_those_of_plain_loops() -> None:
-    values = drawn(6, 3, (30, 12), shift=0.3)
-    draws = significance.bootstrap(values, resamples=4000)
-    for rows, dataset in zip(values.values(), draws.values(), strict=True):
-        reference = stats.bootstrap((rows[0],), np.mean, method="percentile", n_resamples=4000, random_state=1)
-        expected = reference.confidence_interval
-        spread = rows[0].std() / np.sqrt(rows.shape[1])
-        assert significance.interval(dataset)[:, 0] == pytest.approx([expected.low, expected.high], abs=0.15 * spread)
-
-
 def test_under_the_null_the_tests_reject_as_often_as_they_say() -> None:
     random = np.random.default_rng(7)
     trials = 400
@@ -165,7 +155,7 @@ def test_under_the_null_the_tests_reject_as_often_as_they_say() -> None:
     for _ in range(trials):
         # Skewed and tied, as nDCG is; no system is better than another.
         values = {f"d{n}": np.round(random.random((4, size)) ** 3, 1) for n, size in enumerate((20, 35, 12))}
-        test = significance.sign_flips(values, pairs, resamples=499)
+        test = flipped(values, pairs, resamples=499)
         p.append(test.p[0])
         adjusted.append(test.p_adjusted.min())
         t.append(significance.paired_t(values, pairs).p[0])
@@ -191,26 +181,78 @@ def test_the_detectable_gap_is_seen_four_times_in_five() -> None:
     for _ in range(300):
         values = {f"d{n}": np.array([random.normal(gap, 0.2, size), np.zeros(size)]) for n, size in enumerate(sizes)}
         told.append(significance.paired_t(values, PAIR).detectable[0])
-        seen += bool(significance.sign_flips(values, PAIR, resamples=499).p[0] <= 0.05)
+        seen += bool(flipped(values, PAIR, resamples=499).p[0] <= 0.05)
     assert np.mean(told) == pytest.approx(gap, rel=0.05)
     assert seen / 300 == pytest.approx(0.8, abs=0.1)
 
 
-def test_queries_are_won_tied_and_lost_and_five_of_them_carry_the_difference() -> None:
+def test_queries_are_won_tied_and_lost() -> None:
     first = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.1, 0.3])
     second = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.4, 0.2, 0.3])
     moved = significance.movements({"d": np.array([first, second])}, PAIR)
     assert (moved.wins[0], moved.ties[0], moved.losses[0]) == (5, 2, 1)
-    assert moved.carried[0] == pytest.approx(3.0 / 2.9)
-    turned = significance.movements({"d": np.array([second, first])}, PAIR)
-    assert turned.carried[0] == pytest.approx(3.0 / 2.9)
 
 
-def test_holm_and_benjamini_hochberg_are_those_of_the_textbook() -> None:
-    p = np.array([0.04, 0.01, 0.03, 0.005])
-    assert significance.holm(p) == pytest.approx([0.06, 0.03, 0.06, 0.02])
-    assert significance.benjamini_hochberg(p) == pytest.approx(stats.false_discovery_control(p))
-    assert significance.holm(np.array([0.9, 0.8])).tolist() == [1.0, 1.0]
+def datasets_as_samples(values: Values) -> list[Sample]:
+    ends = np.cumsum([rows.shape[1] for rows in values.values()])
+    return [
+        Sample({name: rows}, np.arange(end - rows.shape[1], end))
+        for (name, rows), end in zip(values.items(), ends, strict=True)
+    ]
+
+
+def test_samples_are_one_family_by_the_step_down_of_plain_loops() -> None:
+    values = drawn(12, 3, (5, 4), shift=0.6)
+    pairs = SystemPairs.all(3)
+    flips = every_sign(values)
+    named = [(name, a, b) for name in values for a, b in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)]
+    moved = {(name, a, b): values[name][a] - values[name][b] for name, a, b in named}
+    table = [
+        {
+            (name, a, b): abs(moved[name, a, b] @ signs[int(name[1:])]) / np.sqrt((moved[name, a, b] ** 2).sum())
+            for name, a, b in named
+        }
+        for signs in flips
+    ]
+    expected, lowest = {}, 0.0
+    remaining = sorted(named, key=lambda each: -table[0][each])
+    while remaining:
+        each = remaining[0]
+        hits = sum(max(row[other] for other in remaining) >= table[0][each] - 1e-12 for row in table)
+        lowest = expected[each] = max(lowest, hits / len(table))
+        remaining = remaining[1:]
+    tests = sign_flips(datasets_as_samples(values), pairs)
+    assert [p for test in tests for p in test.p_adjusted] == pytest.approx([expected[each] for each in named], abs=1e-9)
+
+
+def test_fewer_pairs_never_give_a_larger_p() -> None:
+    values = drawn(9, 6, (30, 20), shift=0.1)
+    every, some = SystemPairs.all(6), SystemPairs.against(2, 6)
+    of_all = {
+        frozenset(pair): p
+        for *pair, p in zip(every.first.tolist(), every.second.tolist(), flipped(values, every).p_adjusted, strict=True)
+    }
+    for first, second, p in zip(some.first, some.second, flipped(values, some).p_adjusted, strict=True):
+        assert p <= of_all[frozenset({int(first), int(second)})]
+
+
+def test_queries_that_samples_share_are_flipped_together() -> None:
+    """The same sample twice is one test: its largest statistic is its own."""
+    values = drawn(13, 4, (40,), shift=0.1)
+    pairs, once = SystemPairs.all(4), Sample.whole(values)
+    alone, twice = sign_flips([once], pairs, 500), sign_flips([once, once], pairs, 500)
+    for test in twice:
+        np.testing.assert_array_equal(test.p_adjusted, alone[0].p_adjusted)
+
+
+def test_no_sample_is_no_test() -> None:
+    assert sign_flips([], PAIR) == []
+
+
+def test_other_pairs_follow_those_that_were_asked_for() -> None:
+    pairs = SystemPairs.against(1, 4).with_all_others(4)
+    found = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+    assert found == [(0, 1), (2, 1), (3, 1), (0, 2), (0, 3), (2, 3)]
 
 
 def test_blocks_do_not_change_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,12 +262,11 @@ def test_blocks_do_not_change_what_is_computed(monkeypatch: pytest.MonkeyPatch) 
     def everything() -> list[np.ndarray]:
         test, moved = significance.paired_t(values, pairs), significance.movements(values, pairs)
         return [
-            significance.sign_flips(values, pairs, 300).p,
-            significance.sign_flips(values, pairs, 300).p_adjusted,
+            flipped(values, pairs, 300).p,
+            flipped(values, pairs, 300).p_adjusted,
             difference_intervals(values, pairs),
             test.p,
             moved.wins,
-            moved.carried,
         ]
 
     whole = everything()

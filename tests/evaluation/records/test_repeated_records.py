@@ -42,7 +42,7 @@ def test_values_are_means_over_repeats() -> None:
 
 
 def test_collections_of_a_part_keep_the_repeats() -> None:
-    part = collection(MADE).complete().on(["one"])
+    part = collection(MADE).on(["one"])
     assert len(part.repeats("hyde(x) → bm25", "one")) == 5
     again = checked(part)
     assert len(again.repeats("hyde(x) → bm25", "one")) == 5

@@ -43,7 +43,7 @@ def test_one_that_cannot_run_does_not_stop_the_others(tmp_path: Path, setup: Set
     assert good[0].record and good[0].record.mean["nDCG@10"] > 0
     assert good[1].record is None and "no dataset or folder 'no-such-set'" in good[1].error
     assert bad[0].record is None and "nobody" in bad[0].error
-    assert "Setup(trust_remote_code=True)" in untrusted[0].error
+    assert "trust_remote_code (--trust-remote-code)" in untrusted[0].error
     assert not results.complete and len(results.records) == 1
     again = r2med.run("bm25", "demo/Biology", out=tmp_path / "out", setup=setup)
     assert again.rows[0][0].reused and again.complete and not good[0].reused
@@ -173,10 +173,10 @@ def test_a_fresh_run_encodes_a_corpus_once_for_all_systems_and_uses_nothing_of_a
     ("given", "says"),
     [
         ({"systems": []}, "no system to run"),
-        ({"systems": ["bm25"], "llms": ["gpt4"]}, r"run\(llms=\.\.\.\) needs a method"),
+        ({"systems": ["bm25"], "llms": ["gpt4"]}, r"llms \(--llm\) needs a method"),
         ({"systems": ["bm25"], "expand": ["rm3"], "llms": ["gpt4"]}, "asks no LLM: leave one of the two out"),
         ({"systems": ["bm25"], "expand": ["hide"]}, "did you mean hyde"),
-        ({"systems": ["bm25"], "expand": ["hyde"]}, r"run\(expand=\['hyde'\]\) needs an LLM"),
+        ({"systems": ["bm25"], "expand": ["hyde"]}, r"expand \(--expand hyde\) needs an LLM"),
         ({"systems": ["bm25"], "expand": ["hyde(gpt4)+rm3"]}, "expansions cannot be fused"),
         ({"systems": ["bm25"], "suite": "papers"}, "did you mean paper"),
     ],
@@ -196,7 +196,6 @@ class Letters:
 
 
 def test_one_cell_of_a_fusion_is_parsed_once_and_each_part_is_indexed_once(setup: Runtime, monkeypatch) -> None:
-    """The latency probe too uses what is open."""
     counts: Counter[str] = Counter()
 
     def count(owner: object, name: str) -> None:
@@ -216,7 +215,7 @@ def test_one_cell_of_a_fusion_is_parsed_once_and_each_part_is_indexed_once(setup
         count(kind, "index")
     letters = UserObjects.of(setup).name(Letters())
     [[cell]] = r2med.run(f"bm25+{letters}", "demo/Biology", out=None, setup=setup).rows
-    assert cell.record is not None and cell.record.latency(0.5) > 0
+    assert cell.record is not None
     assert counts == {
         "parse": 1,
         "open_encoder": 1,

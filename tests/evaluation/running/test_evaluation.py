@@ -171,7 +171,7 @@ def test_fresh_redoes_everything_and_comes_to_the_same(
     assert sorted(builds) == ["bm25-impacts", "bm25-postings", "corpus", "run"]
     times = ("created", "named", "stages")
     assert again.model_copy(update={name: getattr(first, name) for name in times}) == first
-    assert len(files(workspace.out)) == 3
+    assert len(files(workspace.out)) == 2
 
 
 # What keeps records apart
@@ -181,7 +181,7 @@ def test_different_settings_never_overwrite_each_other(mini: Path, workspace: Wo
     systems = ["bm25", "bm25(k1=1.2)", "bm25(b=0.5)", "bm25(scorer=lucene)"]
     records = [evaluate(system, mini, workspace.out, k) for system in systems for k in (1000, 10)]
     assert len({record.key for record in records}) == len(records)
-    assert len(files(workspace.out)) == 3 * len(records)  # record, run, metadata
+    assert len(files(workspace.out)) == 2 * len(records)  # record, run
     assert sorted(Record.read(path).key for path in workspace.out.rglob("*.json")) == sorted(r.key for r in records)
 
 
@@ -189,7 +189,7 @@ def test_different_settings_never_overwrite_each_other(mini: Path, workspace: Wo
 def test_the_same_settings_written_otherwise_are_the_same_record(spec: str, mini: Path, workspace: Workspace) -> None:
     one, other = evaluate(spec, mini, workspace.out), evaluate("bm25", mini, workspace.out)
     assert unnamed(one) == unnamed(other)
-    assert len(files(workspace.out)) == 3
+    assert len(files(workspace.out)) == 2
 
 
 def test_the_key_is_content_not_a_name_or_a_place(mini: Path, workspace: Workspace, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_failed_try_beside_a_sound_record_is_removed_when_the_system_is_run_ag
         path.write_text("".join(rows[:kept]))
         whole = evaluate("hyde(someone) → bm25", mini, workspace.out)
     assert [Record.read(file) for file in workspace.out.rglob("*.json")] == [whole]
-    assert len(list(workspace.out.rglob("*.trec.gz"))) == len(list(workspace.out.rglob("*.ir_metadata.yml"))) == 1
+    assert len(list(workspace.out.rglob("*.trec.gz"))) == 1
 
 
 def test_an_expansion_is_asked_for_before_the_record_is_looked_for_and_once(

@@ -312,7 +312,7 @@ def test_a_record_states_the_versions_that_made_its_vectors_and_a_difference_is_
     monkeypatch.setattr(library_versions, "installed_versions", lambda: {**installed, "torch": "99.0"})
     later = inputs.run(tmp_path / "store", tmp_path / "two")
     assert later.key == first.key and later.vector_versions == first.vector_versions
-    line = f"its stored vectors were made with torch {installed['torch']} (installed: 99.0); run(fresh=True) encodes"
+    line = f"its stored vectors were made with torch {installed['torch']} (installed: 99.0); fresh (--fresh) encodes"
     assert line in caplog.text
     inputs.system = f"bm25+{inputs.system}"  # its run is made now, from vectors of both times
     assert inputs.run(tmp_path / "store", tmp_path / "three").vector_versions == first.vector_versions

@@ -147,7 +147,7 @@ def test_the_needs_of_the_best_rows_are_known_without_their_data(setup: Setup, m
     )
     assert all(cell not in ("", None) for row in table.rows for cell in row)
     rows = {str(row[0]): row[1:] for row in table.rows}
-    memory, calls, tokens, hours, dollars, downloads = rows["diver → grouprank-32b(prompts=own)@100"]
+    memory, calls, tokens, hours, dollars, downloads = rows["diver → grouprank-32b@100"]
     assert memory == "about 9.6 GB; served: about 77 GB of GPU memory at the server"
     assert (calls, dollars, downloads) == (5 * 876, "your server's", "about 8.0 GB")
     assert isinstance(hours, float) and hours > 0.5

@@ -120,15 +120,15 @@ def test_a_system_that_does_not_vary_is_run_once_and_says_so(tmp_path: Path, dat
     results = r2med.run(["bm25", "hyde(script) → bm25"], data, repeats=5, out=tmp_path / "out", setup=runtime)
     assert [len(cell.records) for cell in results] == [1, 1]
     assert [stage.varies for record in results.records for stage in record.stages] == [False] * 3
-    assert [row[-4] for row in results.table().rows] == [DETERMINISTIC] * 2
+    assert [row[-3] for row in results.table().rows] == [DETERMINISTIC] * 2
     assert r2med.evaluate(System.parse("bm25", runtime).in_repeat(3), data).repeat == 0
 
 
 def test_a_single_run_of_a_system_that_varies_is_marked(data: Dataset, runtime: Runtime, tmp_path: Path) -> None:
     once = r2med.run(["bm25", "hyde(m) → bm25"], data, out=None, setup=runtime)
-    assert [row[-4] for row in once.table().rows] == [DETERMINISTIC, ONE_RUN]
+    assert [row[-3] for row in once.table().rows] == [DETERMINISTIC, ONE_RUN]
     often = r2med.run(["bm25", "hyde(m) → bm25"], data, repeats=3, out=None, setup=runtime)
-    assert [row[-4] for row in often.table().rows] == [DETERMINISTIC, "3"]
+    assert [row[-3] for row in often.table().rows] == [DETERMINISTIC, "3"]
     tables = [part for section in run_page(often, "nDCG@10", tmp_path, demo=False).sections for part in section.parts]
     heads = [[column.head for column in part.columns] for part in tables if hasattr(part, "columns")]
     assert ["each run", "repeat 0", "repeat 1", "repeat 2", "SD"] in heads

@@ -57,7 +57,7 @@ def results(setup: Setup) -> Results:
 
 def test_results_are_a_table_in_a_print_and_in_a_notebook(results: Results) -> None:
     table = results.table()
-    assert table.heads == ("system", "ward", "clinic", "average", "p50 s", "p95 s", "dollars")
+    assert table.heads == ("system", "ward", "clinic", "average", "s / query", "dollars")
     assert repr(table).splitlines()[2].startswith("bm25  ")
     assert table.rows[0][1] == 100.0 and table.rows[0][-1] == 0.0
     assert "<td>bm25(k1=0)</td>" in results._repr_html_()
@@ -82,7 +82,7 @@ def test_rows_are_sorted_by_any_column(results: Results) -> None:
     assert results.sorted("name").systems == ["bm25", "bm25(k1=0)"]
     scores = [row[2] for row in results.table(sort="clinic").rows]
     assert scores == sorted(scores, key=float, reverse=True)
-    seconds = [float(row[4]) for row in results.table(sort="p50").rows]
+    seconds = [float(row[4]) for row in results.table(sort="seconds").rows]
     assert seconds == sorted(seconds)
     lacking = Results(((Cell("none", "ward", error="gone"), *results.rows[0][1:]), *results.rows))
     assert lacking.sorted("ward").systems[-1] == "none"
@@ -138,8 +138,8 @@ def test_what_is_no_model_is_told_in_one_line(setup: Setup) -> None:
 def test_what_recorded_texts_took_is_unknown_and_they_are_sorted_last(setup: Setup) -> None:
     results = r2med.run(["hyde(author) → bm25", "bm25"], "demo/Biology", out=None, setup=setup)
     recorded, plain = results.table().rows
-    assert list(recorded[-3:]) == ["unknown"] * 3 and "unknown" not in plain
+    assert list(recorded[-2:]) == ["unknown"] * 2 and "unknown" not in plain
     summary = results.rows[0][0].summary()
-    assert [summary[name] for name in ("cost_usd", "llm_tokens", "seconds_per_query", "latency_p50")] == [None] * 4
-    for order in ("p50", "p95", "dollars", "tokens"):
+    assert [summary[name] for name in ("cost_usd", "llm_tokens", "seconds_per_query")] == [None] * 3
+    for order in ("seconds", "dollars", "tokens"):
         assert [row[0].system for row in results.sorted(order).rows] == ["bm25", "hyde(author) → bm25"]

@@ -58,11 +58,23 @@ def test_a_module_beside_a_stage_is_part_of_its_code(written, read):
     assert foreign_code(written(stage_code=STAGE, stage_words="WORDS = 2").Mine) != first
 
 
-def test_modules_that_import_each_other_or_cannot_be_read_have_a_digest(written):
-    lazily = "import ring_one\ndef later(): import ring_broken, ring_missing"
-    ring = written(ring_one="import ring_two", ring_two=lazily)
-    Path(ring.__file__).with_name("ring_broken.py").write_text("def (")
+def test_a_module_of_constants_counts_and_one_that_others_import_does_not(written):
+    def digest(words, other):
+        stage = written(words_of="from words_deep import WORDS", words_deep=f"WORDS = {words}")
+        written(other_stage="import words_deep", other=f"NUMBER = {other}")
+        code = code_digest(stage)
+        for name in ("words_of", "words_deep", "other_stage"):
+            sys.modules.pop(name)
+        return code
+
+    assert digest(1, other=1) == digest(1, other=2) != digest(2, other=1)
+
+
+def test_modules_that_import_each_other_have_a_digest_until_python_loads_what_changed(written):
+    ring = written(ring_one="import ring_two", ring_two="import ring_one\ndef later(): import ring_late")
     first = code_digest(ring)
-    Path(ring.__file__).with_name("ring_broken.py").write_text("x = 1")
+    written(ring_late="x = 1")
+    assert code_digest(ring) == first, "what is loaded later does not count"
+    Path(ring.__file__).with_name("ring_two.py").write_text("def (")
     assert len({first, code_digest(ring), ""}) == 3
     assert code_digest(None) == code_digest(sys) == ""

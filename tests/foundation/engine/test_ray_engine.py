@@ -116,7 +116,7 @@ def evaluate(workspace, engine):
 
 def test_records_are_the_same_as_on_one_machine_with_node_stores_and_a_shared_store(nodes, small, tmp_path):
     expected = evaluate(Workspace(tmp_path / "threads"), "threads")
-    assert len(expected) == 9  # for each system a record, a run and the metadata of the run
+    assert len(expected) == 6  # for each system a record and a run
     assert evaluate(Workspace(tmp_path / "ray"), "ray") == expected
     shards = {
         name: {kind: len(list((nodes.folder / name / kind).glob("*"))) for kind in ("vectors", "bm25-postings")}
@@ -218,7 +218,7 @@ def driver(engine, home):
 
 
 def landed(home):
-    return len(list(home.glob("vectors/*/manifest.json")))
+    return len(list(home.glob("vectors/*/meta.json")))
 
 
 def wait_until(is_so, seconds=600):

@@ -1,10 +1,13 @@
 """Work on all cores: results in order, few items at a time, and the number of cores that the user sets."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
-from r2med.foundation.engine import cores, map_threads
+from r2med.foundation.engine import cores, map_threads, one_blas_thread, share
 
 
 @pytest.mark.parametrize(("said", "cores_used"), [("1", 1), ("3", 3), ("0", 1), ("9" * 5000, 999_999)])
@@ -60,3 +63,28 @@ def test_a_fault_of_one_item_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> N
 
     with pytest.raises(ValueError, match="broken"):
         list(map_threads(work, range(100)))
+
+
+@pytest.mark.parametrize("cores_used", ["1", "2", "8"])
+def test_threads_share_the_items_and_results_keep_their_order(monkeypatch: pytest.MonkeyPatch, cores_used: str) -> None:
+    monkeypatch.setenv("R2MED_THREADS", cores_used)
+    with ThreadPoolExecutor(8) as pool:
+        assert share(lambda item: item * 2, range(100), pool) == [*range(0, 200, 2)]
+        assert share(lambda item: item, [], pool) == []
+        with pytest.raises(ZeroDivisionError):
+            share(lambda item: 1 // item, [1, 0, 1], pool)
+
+
+def test_the_threads_of_the_blas_are_given_back_when_the_last_block_ends() -> None:
+    def used() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    np.zeros((2, 2)) @ np.zeros((2, 2))
+    before = used()
+    first, second = one_blas_thread(), one_blas_thread()
+    first.__enter__()
+    second.__enter__()  # such as another question to a server
+    first.__exit__(None, None, None)
+    assert set(used()) == {1}
+    second.__exit__(None, None, None)
+    assert used() == before

@@ -31,7 +31,7 @@ def test_making_a_setup_changes_nothing(tmp_path):
 def test_settings_beside_a_setup_and_texts_for_numbers_are_refused():
     with pytest.raises(UserError, match="outputt"), running(Setup(), outputt="x"):
         pass
-    with pytest.raises(UserError, match=r"depth='nonsense'.*whole number"):
+    with pytest.raises(UserError, match=r"--depth nonsense.*whole number"):
         Setup(depth="nonsense")
     with running(None, depth=7) as runtime:
         assert runtime.setup.depth == 7

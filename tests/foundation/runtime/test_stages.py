@@ -53,7 +53,7 @@ def test_a_stage_prints_what_differs_from_its_defaults_and_parses_back(typed: st
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        ("sorter", "sorter needs the name of an LLM, such as sorter(o3-mini), or Setup(llm='NAME')"),
+        ("sorter", "sorter needs the name of an LLM, such as sorter(o3-mini), or llm (--llm NAME)"),
         ("sorter(a, sise=3)", "sorter has no setting 'sise' (did you mean size?): size, weight, order, shares"),
         ("sorter(a, size=x)", "sorter: size=x is not a whole number"),
         ("sorter(a, size=1)", "sorter: size must be 2 or more, not 1"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ import numpy as np
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import Artefact, Store, artefacts, default_store
+from r2med.foundation.store import Store, artefacts, default_store
 from r2med.foundation.store.files import write_array
-from r2med.foundation.store.manifest import DamagedError
-from r2med.foundation.store.owners import process_name
 
 
 class Builder:
@@ -105,14 +102,11 @@ def test_a_live_store_that_cannot_be_written_makes_what_it_lacks_elsewhere(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = store.make("index", "sound", Builder())
-    damaged = store.make("index", "damaged", Builder())
-    (damaged.path / "numbers.npy").write_bytes(b"")
     before = sorted(store.root.rglob("*"))
     monkeypatch.setattr(artefacts.os, "access", lambda path, mode: False)
-    monkeypatch.setattr(artefacts, "_remove", lambda path: None)  # as on a read-only file system
     live, other = store.with_policy("live"), Builder(8)
     assert live.make("index", "sound", other).path == kept.path
-    assert [live.make("index", key, other).array("numbers").tolist() for key in ("damaged", "new", "new")] == [[8]] * 3
+    assert [live.make("index", key, other).array("numbers").tolist() for key in ("other", "new", "new")] == [[8]] * 3
     live.remember("fact", {"value": 1})
     answers = live.memo_file("journal", "chat").parents[1]
     assert live.recall("fact") == {"value": 1} and answers.is_dir() and other.times == 2
@@ -128,12 +122,6 @@ def test_what_a_store_opened_is_shared_until_it_is_closed(store: Store) -> None:
     assert live.opened("searcher", object) is not first
 
 
-def test_what_is_redone_with_the_same_outcome_stays_where_others_may_be_reading_it(store: Store) -> None:
-    before = store.make("index", "key", Builder()).path.stat().st_ino
-    again = store.with_policy("fresh").make("index", "key", Builder())
-    assert again.path.stat().st_ino == before
-
-
 def test_what_is_redone_with_another_outcome_is_replaced(store: Store) -> None:
     store.make("index", "key", Builder(1))
     store.with_policy("fresh").make("index", "key", Builder(2))
@@ -142,87 +130,38 @@ def test_what_is_redone_with_another_outcome_is_replaced(store: Store) -> None:
     assert found.array("numbers").tolist() == [2]
 
 
-def test_whoever_found_damage_does_not_take_away_what_another_has_mended_meanwhile(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = store.make("index", "key", Builder()).file("numbers.npy")
-    path.write_bytes(b"")
-    mended: list[int] = []
-
-    def overtaken(folder: Path) -> Artefact:
-        monkeypatch.undo()
-        with pytest.raises(DamagedError) as damage:
-            artefacts._open(folder)
-        mended.append(Store(store.root).make("index", "key", Builder()).path.stat().st_ino)
-        raise damage.value
-
-    monkeypatch.setattr(artefacts, "_open", overtaken)
-    found = store.get("index", "key")
-    assert found is not None
-    assert [found.path.stat().st_ino] == mended
-
-
-def test_redoing_mends_rot_that_left_no_trace_in_the_times(store: Store) -> None:
-    artefact = store.make("index", "key", Builder())
-    rot(artefact.file("numbers.npy"))
-    store.with_policy("fresh").make("index", "key", Builder())
-    found = store.get("index", "key")
-    assert found is not None
-    found.verify()
-
-
-def test_verify_hashes_whatever_the_times_say(store: Store) -> None:
-    artefact = store.make("index", "key", Builder())
-    artefact.verify()
-    rot(artefact.file("numbers.npy"))
-    with pytest.raises(DamagedError, match=r"numbers\.npy was altered"):
-        artefact.verify()
-
-
-def rot(path: Path) -> None:
-    """Alter a file and make the stamp vouch for it, as if no time had changed."""
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    stat = path.stat()
-    state = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
-    (path.parent / "stamp.json").write_text(f'{{"{path.name}": {state}}}')
+def test_a_folder_without_metadata_is_none_of_ours_and_is_replaced(store: Store) -> None:
+    (store.root / "index" / "key").mkdir(parents=True)
+    assert store.get("index", "key") is None
+    assert store.make("index", "key", Builder()).array("numbers").tolist() == [7]
 
 
 def test_a_folder_handed_in_becomes_an_artefact_and_a_second_one_is_dropped(store: Store) -> None:
     for number in (1, 2):
-        scratch = store.scratch()
-        Builder(number)(scratch)
-        artefact = store.add("corpus", "key", scratch, {"rows": number})
-        assert not scratch.exists()
+        with store.scratch() as scratch:
+            Builder(number)(scratch)
+            artefact = store.add("corpus", "key", scratch, {"rows": number})
+            assert not scratch.exists()
         assert (artefact.array("numbers").tolist(), artefact.meta) == ([1], {"rows": 1})
 
 
 def test_scratch_folders_of_the_dead_go_and_those_of_the_living_stay(store: Store) -> None:
-    mine = store.scratch()
-    host, _, rest = mine.name.split("~")
-    living = mine.with_name(f"{host}~{os.getppid()}~{rest}")
-    elsewhere = mine.with_name(f"{host}0~{dead_process()}~{rest}")
-    dead = mine.with_name(f"{host}~{dead_process()}~{rest}")
-    for folder in (living, elsewhere, dead):
-        folder.mkdir()
-        (folder / "file").touch()
-    store.scratch()
-    assert [folder.exists() for folder in (mine, living, elsewhere, dead)] == [True, True, True, False]
+    with store.scratch() as mine:
+        dead = mine.with_name(f"work.{1:032x}")
+        dead.mkdir()
+        (dead / "file").touch()
+        with store.scratch():
+            assert mine.exists() and not dead.exists()
+    assert list(mine.parent.iterdir()) == []
 
 
 def test_what_a_killed_builder_left_goes_even_when_it_ran_elsewhere(store: Store) -> None:
     kind = store.root / "index"
-    (kind / "key.another-host~1~0").mkdir(parents=True)
+    (kind / f"key.{1:032x}").mkdir(parents=True)
+    (kind / f"other.{2:032x}").mkdir()
     (kind / "key2").mkdir()
     store.make("index", "key", Builder())
     assert sorted(path.name for path in kind.iterdir()) == ["key", "key2"]
-
-
-def dead_process() -> int:
-    child = os.posix_spawn("/bin/true", ["true"], {})
-    os.waitpid(child, 0)
-    return child
 
 
 def test_a_fact_is_remembered_until_it_is_forgotten(store: Store) -> None:
@@ -248,10 +187,8 @@ def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_locks")
 def test_without_locks_an_artefact_is_built_and_the_work_of_others_stays(store: Store) -> None:
     kind = store.root / "index"
-    others = kind / "key.another-host~1~0"
-    dead = kind / f"key.{process_name().split('~')[0]}~{dead_process()}~0"
+    others = kind / f"key.{1:032x}"
     others.mkdir(parents=True)
-    dead.mkdir()
     store.make("index", "key", Builder())
     assert sorted(path.name for path in kind.iterdir()) == ["key", others.name]
 
@@ -270,23 +207,11 @@ def test_without_locks_two_may_build_the_same_and_both_have_it(store: Store) -> 
 
 
 @pytest.mark.usefixtures("without_locks")
-def test_without_locks_a_damaged_artefact_is_told_and_stays(store: Store) -> None:
-    path = store.make("index", "key", Builder()).file("numbers.npy")
-    path.write_bytes(b"")
-    with pytest.raises(UserError, match=r"index/key is damaged .* no locks.* remove that folder"):
-        store.make("index", "key", Builder())
+def test_without_locks_nothing_is_discarded(store: Store) -> None:
+    path = store.make("index", "key", Builder()).path
+    with pytest.raises(UserError, match=r"index/key is not removed: .* no locks.* remove that folder"):
+        store.discard("index", "key")
     assert path.exists()
-
-
-@pytest.mark.usefixtures("without_locks")
-def test_without_locks_what_is_redone_with_another_outcome_is_told_and_the_old_one_stays(store: Store) -> None:
-    store.make("index", "key", Builder(1))
-    store.with_policy("fresh").make("index", "key", Builder(1))
-    with pytest.raises(UserError, match="differs from the earlier one, but its file system has no locks"):
-        store.with_policy("fresh").make("index", "key", Builder(2))
-    artefact = store.get("index", "key")
-    assert artefact is not None
-    assert artefact.array("numbers").tolist() == [1]
 
 
 def test_making_leaves_no_lock_behind(store: Store) -> None:
@@ -294,17 +219,12 @@ def test_making_leaves_no_lock_behind(store: Store) -> None:
     assert list((store.root / "locks").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("system", "folder"), [("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "AppData/Local")]
-)
-def test_the_users_store_lies_in_the_cache_folder_of_the_platform(
-    system: str, folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in ("R2MED_HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+def test_the_users_store_lies_in_the_cache_folder_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("R2MED_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("sys.platform", system)
-    assert default_store().root == tmp_path / folder / "r2med"
+    root = default_store().root
+    assert root.is_relative_to(tmp_path) and root.name == "r2med"
 
 
 def test_the_home_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,14 +256,3 @@ def test_without_a_home_folder_the_user_is_told_what_to_set(monkeypatch: pytest.
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(UserError, match="set R2MED_HOME"):
         default_store()
-
-
-@pytest.mark.parametrize(("before", "after"), [(0o755, 0o700), (0o770, 0o770), (0o775, 0o770), (0o700, 0o700)])
-def test_folders_of_earlier_versions_become_private_but_those_that_a_group_shares_stay_shared(
-    tmp_path: Path, before: int, after: int
-) -> None:
-    store = Store(tmp_path / "home")
-    (store.root / "runs").mkdir(parents=True)
-    (store.root / "runs").chmod(before)
-    assert store.get("runs", "0" * 32) is None
-    assert (store.root / "runs").stat().st_mode & 0o777 == after

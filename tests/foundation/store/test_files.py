@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
 import stat
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,16 +21,14 @@ from r2med.data.source_rows import read_lines
 from r2med.evaluation.records.lock_file import Lock
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import (
-    exclusive,
     map_array,
-    private_folder,
     sha256,
     text_digest,
     tidy,
     write_array,
     write_atomically,
 )
-from r2med.foundation.store.owners import process_name
+from r2med.foundation.store.locks import held
 
 
 def test_a_file_is_written_with_its_parents_and_replaced_whole(tmp_path: Path) -> None:
@@ -91,20 +86,12 @@ def test_content_is_flushed_before_it_gets_its_name_and_the_folder_after(
 
 
 def test_temporary_files_of_the_dead_go_and_all_others_stay(tmp_path: Path) -> None:
-    child = os.posix_spawn("/bin/true", ["true"], {})
-    os.waitpid(child, 0)
-    node = process_name().split("~")[0]
-    dead = tmp_path / f".record.json.{node}~{child}~0.tmp"
-    others = [
-        tmp_path / f".record.json.{node}~{os.getppid()}~0.tmp",
-        tmp_path / f".record.json.elsewhere~{child}~0.tmp",
-        tmp_path / f".another.json.{node}~{child}~0.tmp",
-        tmp_path / ".record.json.swp",
-        tmp_path / "record.json",
-    ]
+    dead, living = (tmp_path / f".record.json.{number:032x}.tmp" for number in (1, 2))
+    others = [living, tmp_path / f".another.json.{1:032x}.tmp", tmp_path / ".record.json.swp", tmp_path / "record.json"]
     for path in (dead, *others):
         path.touch()
-    tidy(tmp_path / "record.json")
+    with held(lambda: living):
+        tidy(tmp_path / "record.json")
     assert sorted(tmp_path.iterdir()) == sorted(others)
 
 
@@ -165,69 +152,6 @@ def test_a_file_that_is_a_pickle_is_refused(tmp_path: Path) -> None:
         map_array(tmp_path / "a.npy")
 
 
-def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
-    inside, most = 0, 0
-
-    def work() -> None:
-        nonlocal inside, most
-        for _ in range(20):
-            with exclusive(tmp_path / "locks" / "lock") as held:
-                inside += 1
-                most = max(most, inside)
-                threading.Event().wait(0.0005)
-                inside -= 1
-        assert held
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 1
-
-
-def test_a_lock_is_let_go_when_the_work_fails(tmp_path: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(RuntimeError), exclusive(tmp_path / "lock"):
-            raise RuntimeError
-
-
-def test_locks_do_not_pile_up(tmp_path: Path) -> None:
-    for number in range(3):
-        with exclusive(tmp_path / str(number)):
-            pass
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lock_whose_file_was_removed_while_somebody_waited_is_one_lock_still(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    order: list[str] = []
-    waiting = threading.Event()
-
-    def second() -> None:
-        waiting.set()
-        with exclusive(path):
-            order.append("second")
-
-    with exclusive(path):
-        thread = threading.Thread(target=second)
-        thread.start()
-        waiting.wait()
-        order.append("first")
-    thread.join()
-    assert order == ["first", "second"]
-    assert not path.exists()
-
-
-def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unsupported(handle: int, operation: int) -> None:
-        raise OSError(errno.ENOTSUP, "no locks here")
-
-    monkeypatch.setattr(fcntl, "flock", unsupported)
-    with exclusive(tmp_path / "lock") as held:
-        assert not held
-
-
 @pytest.mark.parametrize(
     "read",
     [Overlay.read, Lock.read, lambda path: list(read_lines(path, Problems()))],
@@ -236,16 +160,3 @@ def test_a_device_is_refused_before_it_is_read(read: Callable[[Path], object]) -
     """/dev/zero would fill the memory. /dev/null is a device that ends, so that this test can fail."""
     with pytest.raises(UserError, match="/dev/null is a device, not a file"):
         read(Path(os.devnull))
-
-
-def test_a_folder_in_a_shared_one_is_shared_and_any_other_is_private(tmp_path: Path) -> None:
-    umask = os.umask(0)
-    try:
-        for shared, mode in ((0o2770, 0o770), (0o755, 0o700)):
-            parent = tmp_path / f"{shared:o}"
-            parent.mkdir()
-            parent.chmod(shared)
-            private_folder(parent / "notes" / "inner")
-            assert [each.stat().st_mode & 0o777 for each in (parent / "notes", parent / "notes/inner")] == [mode, mode]
-    finally:
-        os.umask(umask)

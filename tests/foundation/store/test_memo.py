@@ -1,14 +1,16 @@
 """One store for answers that were paid for or took long: no answer is asked for twice, by threads or by processes."""
 
+import os
+import platform
+import signal
+import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from r2med.foundation.store import claims, memo
-from r2med.foundation.store.claims import Claims
+from r2med.foundation.store import memo
 from r2med.foundation.store.memo import MEMOS, Memo, Missing
 from support.processes import wait_for
 
@@ -16,12 +18,6 @@ from support.processes import wait_for
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "scores" / "model.sqlite"
-
-
-@pytest.fixture
-def brief_claims(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(claims, "CLAIM_SECONDS", 0.4)
-    return 0.4
 
 
 def opened(file: Path) -> Memo[str]:
@@ -120,27 +116,33 @@ def test_a_thread_waits_for_what_another_asks_for(file: Path) -> None:
     assert asked == [b"a"] and kept == [True]
 
 
-def test_a_claim_belongs_to_its_living_owner_whatever_the_clocks_say(
-    file: Path, brief_claims: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+CLAIMER = """
+import signal, sys
+from pathlib import Path
+from r2med.foundation.store.memo import Memo
+with Memo(Path(sys.argv[1]), str.encode, bytes.decode) as memo, memo.claims() as mine:
+    assert mine.take([b"k"]) == [b"k"]
+    Path(sys.argv[1] + ".ready").touch()
+    signal.pause()
+"""
+
+
+def test_a_claim_belongs_to_its_owner_until_it_is_released_or_killed(file: Path) -> None:
     with opened(file) as one, opened(file) as other:
-        with one.claims() as mine:
+        with one.claims() as mine, other.claims() as theirs:
             assert mine.take([b"k"]) == [b"k"]
-            monkeypatch.setattr(time, "time", lambda: 4e9)  # nobody asks that clock
-            for _ in range(4):
-                with other.claims() as theirs:
-                    assert theirs.take([b"k", b"l"]) == [b"l"]
-                time.sleep(brief_claims / 2)
+            assert theirs.take([b"k", b"l"]) == [b"l"] and theirs.others
         with other.claims() as theirs:
             assert theirs.take([b"k"]) == [b"k"], "released"
-
-
-@pytest.mark.usefixtures("brief_claims")
-def test_a_claim_without_a_sign_of_life_can_be_taken(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Claims, "_count_up", lambda self: None)  # stopped, or on a machine that is gone
-    with opened(file) as one, opened(file) as other, one.claims() as mine:
-        mine.take([b"k"])
-        with other.claims() as theirs:
-            assert theirs.take([b"k"]) == []
-            wait_for(lambda: theirs.take([b"k"]) == [b"k"])
-        assert mine.lapsed
+    child = os.posix_spawn(sys.executable, [sys.executable, "-c", CLAIMER, str(file)], os.environ)
+    wait_for(Path(f"{file}.ready").exists)
+    with opened(file) as other, other.claims() as theirs:
+        os.kill(child, signal.SIGSTOP)  # a stopped process is waited for
+        assert theirs.take([b"k"]) == []
+        assert theirs.others == (f"process {child} on {platform.node()}",)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert theirs.take([b"k"]) == [b"k"]
+    with opened(file) as other, other.claims() as theirs:
+        theirs.take([b"k"])
+    assert [*file.with_suffix(".owners").iterdir()] == []

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.events import listener_of
 from r2med.foundation.store import Store
-from r2med.foundation.store.reads import ArtefactRead, noted_reads
+from r2med.foundation.store.reads import current_reads, noted_reads
 from r2med.foundation.store.rows import Rows
 
 RUN, INDEX = "0" * 32, "1" * 32
@@ -30,7 +29,7 @@ def test_what_is_read_inside_the_block_is_noted(store: Store, tmp_path: Path) ->
     store.make("vectors", RUN, build)
     assert reads.artefacts == {("run", RUN)}
     assert reads.rows == {tmp_path / "t.sqlite": {b"k"}}
-    assert listener_of(ArtefactRead) is None
+    assert current_reads() is None
 
 
 def test_what_a_pack_would_hold_is_not_made(store: Store, tmp_path: Path) -> None:

@@ -80,15 +80,6 @@ os._exit(0)
     assert read(file, {b"k": b""}) == {b"k": b"second"}
 
 
-@pytest.mark.parametrize("damage", ["value = x'00'", "value = 'text'", "value = 7", "checksum = x'00'"])
-def test_a_damaged_row_counts_as_absent(file: Path, damage: str) -> None:
-    kept(file, rows(3))
-    with sqlite3.connect(file) as database:
-        database.execute(f"UPDATE rows SET {damage} WHERE key = ?", (key(1),))
-    database.close()
-    assert set(read(file, rows(3))) == {key(0), key(2)}
-
-
 def test_many_threads_may_share_a_table(file: Path) -> None:
     with Rows(file, NOUN) as table:
         threads = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.foundation.text.language_guess import guess_language
+from r2med.foundation.text.language_guess import guess_language, mixed_languages
 
 SENTENCES = {
     "en": [
@@ -159,6 +159,8 @@ NOTES = {
         "ضغط الدم 140/80، النبض 76، تخطيط القلب طبيعي.",
         "استئصال الزائدة في عام 2012، لا توجد حساسية معروفة.",
         "أظهر التصوير تضخما في الكبد.",
+        "الجرح نظيف، أزيلت الغرز، والمريض بدون أعراض.",
+        "العلاج: إيبوبروفين 600 ملغ عند الحاجة، والعودة إذا ساءت الحالة.",
     ],
 }
 """Notes in the short style of wards, with few stop words."""
@@ -232,3 +234,33 @@ def test_mixed_texts_have_no_language():
 def test_the_share_counts_the_texts_that_look_alike():
     guess = guess_language([*SENTENCES["de"], SENTENCES["ru"][0], "17"])
     assert guess is not None and (guess.name, guess.share, guess.texts) == ("German", 0.75, 4)
+
+
+TELEGRAPHIC = [
+    ["44-jähriger Patient. Aufnahme wegen Dyspnoe. Sono Abdomen o.B."] * 60,
+    ["60-jähriger Pat. TSH supprimiert, fT4 erhöht. Sonographisch diffus vergrößerte Schilddrüse."] * 10,
+    ["EKG o.B. Hb 7,9.", "Rö-Thorax: Stauung, Erguss bds.", "VHF, OAK. Entlassung in gutem AZ.", "Fäden ex."],
+]
+"""German notes without sentences."""
+UNCLEAR = [
+    ["EKG o.B. Hb 7,9."] * 60,
+    ["CCT o.B. CCT o.B. CRP 64. Procedere: Entlassung."] * 60,
+    ["72J, m, KHK, Z.n. PTCA de novo, LAD, EF 35 %. Th: ASS, Clopidogrel."] * 60,
+    ["EKG o.B.", "Hb 7,9", "CRP 64", "RR 120/80"],
+    ["Der Patient wurde mit Fieber aufgenommen.", "Hb", "CRP", "CT"],
+    ["65M c/o SOB, hx COPD. Rx nebs, abx.", "Young pt, T2DM, HTN. Metformin stopped."],
+    ["Állapota stabil. EKG normális.", "Panaszmentes. Gyógyszerek változatlanok."],
+]
+"""Abbreviations, single letters and letters of several languages."""
+
+
+@pytest.mark.parametrize("notes", TELEGRAPHIC, ids=lambda notes: notes[0][:15])
+def test_telegraphic_german_is_recognised(notes):
+    guess = guess_language(notes)
+    assert guess is not None and guess.code == "de"
+
+
+@pytest.mark.parametrize("notes", UNCLEAR, ids=lambda notes: notes[0][:15])
+def test_single_letters_and_a_few_words_are_no_language(notes):
+    assert guess_language(notes) is None
+    assert mixed_languages(notes) == {}

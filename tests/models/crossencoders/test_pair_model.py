@@ -344,7 +344,7 @@ def test_running_out_of_memory_halves_the_batch(tmp_path, monkeypatch):
 
 
 def test_another_engine_is_refused_and_not_ignored(tmp_path):
-    with pytest.raises(UserError, match=r"Setup\(backend='openvino'\): reranker tiny runs only on torch"):
+    with pytest.raises(UserError, match=r"backend \(--backend openvino\): reranker tiny runs only on torch"):
         TransformerScorer(card(), ANY_DATASET, Runtime(backend="openvino"))
 
 

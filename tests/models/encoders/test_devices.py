@@ -50,7 +50,7 @@ def test_named_devices(gpus):
 @pytest.mark.parametrize(
     ("there", "choice", "message"),
     [
-        (0, "cuda", r"no GPU on this machine; try Setup\(device='auto'\)"),
+        (0, "cuda", r"no GPU on this machine; try device \(--device auto\)"),
         (1, "cuda:1", "one GPU, cuda:0"),
         (4, "cuda:7", "4 GPUs, cuda:0 to cuda:3"),
         (0, "mps", "no Apple GPU"),

@@ -109,9 +109,9 @@ def test_a_version_out_of_bounds_is_refused_before_anything_is_loaded(tmp_path: 
 
 def test_the_test_s_texts_are_not_taken_for_the_caller_s(folder: Path, tmp_path: Path) -> None:
     received: list[int] = []
-    with receiving(lambda positions, encoded: received.extend(positions)):
+    with receiving(received.append):
         opened(folder, Store(tmp_path)).encode(["tax law", "a"], "query")
-    assert sorted(received) == [0, 1]
+    assert sum(received) == 2
 
 
 def test_models_whose_code_breaks_silently_name_versions_and_pairs() -> None:

@@ -206,9 +206,9 @@ def test_the_error_names_the_adapter_or_the_base_that_is_missing(tmp_path, monke
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     base = tiny_rerankers.llama(tmp_path / "base")
     folder = tiny_rerankers.lora(tmp_path / "lora", base)
-    with pytest.raises(UserError, match=r"cannot get org/base .*Setup\(model_paths={'tiny.base': 'DIR'}\)"):
+    with pytest.raises(UserError, match=r"cannot get org/base .*model_paths \(--model-path tiny.base=DIR\)"):
         scored(tiny=folder)
-    with pytest.raises(UserError, match=r"cannot get org/adapter .*Setup\(model_paths={'tiny': 'DIR'}\)"):
+    with pytest.raises(UserError, match=r"cannot get org/adapter .*model_paths \(--model-path tiny=DIR\)"):
         scored(tiny_base=base)
     (folder / "adapter_model.safetensors").unlink()
     with pytest.raises(UserError, match=r"has no adapter_model.safetensors"):

@@ -103,8 +103,8 @@ def test_another_engine_reads_pairs(tmp_path):
     ("options", "message"),
     [
         ({"backend": "openvni"}, r"no backend 'openvni' \(did you mean openvino\?\)"),
-        ({"backend": "openvino", "dtype": "float16"}, r"remove Setup\(dtype='float16'\)"),
-        ({"device": "cuda:99"}, r"Setup\(device='cuda:99'\): torch sees"),
+        ({"backend": "openvino", "dtype": "float16"}, r"remove dtype \(--dtype float16\)"),
+        ({"device": "cuda:99"}, r"device \(--device cuda:99\): torch sees"),
     ],
 )
 def test_impossible_options_give_a_one_line_error(options, message):
@@ -119,5 +119,5 @@ def test_a_decoder_on_another_engine_gives_a_one_line_error(tmp_path):
     folder = tiny_models.gpt_neox(tmp_path / "neox")
     card = ModelCard(name="tiny", loader="transformers", pooling="last", query=Side(max_tokens=48))
     options = Runtime(device="cpu", backend="openvino", model_paths=(("tiny", folder),))
-    with pytest.raises(UserError, match="backend='torch'"):
+    with pytest.raises(UserError, match="--backend torch"):
         open_encoder(card, ANY_DATASET, options).encode(["a"], "query")

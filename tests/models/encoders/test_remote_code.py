@@ -70,10 +70,10 @@ def test_batches_and_order_do_not_matter(tmp_path):
 def test_nothing_runs_without_the_users_permission(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     (folder / "odd.py").write_text("raise SystemExit('this ran')")
-    with pytest.raises(UserError, match="trust_remote_code=True"):
+    with pytest.raises(UserError, match="--trust-remote-code"):
         odd(folder, trust_remote_code=False)
     found = open_encoder(resolve_card(f"path:{folder}"), ANY_DATASET, Runtime(device="cpu"))
-    with pytest.raises(UserError, match="trust_remote_code=True"):
+    with pytest.raises(UserError, match="--trust-remote-code"):
         found.encode(["a"], "query")
 
 
@@ -81,7 +81,7 @@ def test_an_unknown_architecture_without_permission_gives_a_one_line_error(tmp_p
     folder = tiny_models.remote_code(tmp_path / "odd")
     card = ModelCard(name="odd", loader="transformers", pooling="cls", query=Side(max_tokens=20))
     found = open_encoder(card, ANY_DATASET, Runtime(device="cpu", model_paths=(("odd", folder),)))
-    with pytest.raises(UserError, match="trust_remote_code=True"):
+    with pytest.raises(UserError, match="--trust-remote-code"):
         found.encode(["a"], "query")
 
 

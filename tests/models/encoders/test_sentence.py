@@ -159,7 +159,7 @@ def test_an_architecture_that_another_engine_gets_wrong_is_refused(tmp_path, mon
     pytest.importorskip("openvino")
     monkeypatch.setattr(openvino_engine, "OpenVino", engine)
     encoder = instructor(tiny_models.instructor(tmp_path / "instructor"), backend="openvino")
-    with pytest.raises(UserError, match=rf"'openvino'\) {fault} T5EncoderModel.*; use .*'torch'"):
+    with pytest.raises(UserError, match=rf"--backend openvino\) {fault} T5EncoderModel.*; use .*--backend torch"):
         encoder.encode(TEXTS, "query")
 
 
@@ -167,7 +167,7 @@ def test_another_engine_is_refused_for_a_model_with_its_own_modules(tmp_path, mo
     pytest.importorskip("openvino")
     folder = tiny_models.sentence_bert(tmp_path / "bert")
     monkeypatch.setattr("r2med.models.encoders.sentence.PLAIN_MODULES", {"Transformer"})
-    message = r"Setup\(backend='openvino'\): model tiny has its own modules, which run only on torch"
+    message = r"backend \(--backend openvino\): model tiny has its own modules, which run only on torch"
     with pytest.raises(UserError, match=message):
         instructor(folder, backend="openvino").encode(["a"], "query")
 
@@ -198,7 +198,7 @@ def test_a_model_of_a_known_family_without_prompts_gives_a_warning(tmp_path, cap
         resolve_card(f"path:{folder}")
     [line] = [record.getMessage() for record in caplog.records if record.name == "r2med"]
     first = card.split()[0]
-    assert f"The card {card} has the prompts: r2med.run({first!r}, model_paths={{{first!r}: {str(folder)!r}}})" in line
+    assert f"The card {card} has the prompts: r2med run {first} --model-path {first}={folder}" in line
 
 
 @pytest.mark.parametrize("name", ["gte-small", "bge-m3", "mine", "the5th"])

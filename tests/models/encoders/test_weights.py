@@ -69,7 +69,7 @@ def test_any_model_of_the_hub_by_name_and_revision(tmp_path, cache):
 
 
 def test_a_model_that_is_not_in_the_cache_gives_a_one_line_error_when_offline(cache):
-    message = r"model tiny: cannot get org/tiny .*HF_HUB_OFFLINE is set.*model_paths=.*'DIR'.* or R2MED_MODELS"
+    message = r"model tiny: cannot get org/tiny .*HF_HUB_OFFLINE is set.*--model-path tiny=DIR.* or R2MED_MODELS"
     with pytest.raises(UserError, match=message):
         weights.find(card(), Setup())
     with pytest.raises(UserError, match="at revision 0123456789ab"):

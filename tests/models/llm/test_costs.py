@@ -19,7 +19,7 @@ def test_failed_requests_count_in_the_cost_if_they_were_sent() -> None:
     answers = [Generation("a", prompt_tokens=5, completion_tokens=7, seconds=2.0), *FAILED]
     cost = answers_cost(answers, card(), cut=4)
     assert (cost.calls, cost.prompt_tokens, cost.completion_tokens, cost.cut) == (3, 7, 10, 4)
-    assert (cost.dollars, cost.unpriced, cost.latencies, cost.seconds) == (17.0, 0, (2.0,), 2.0)
+    assert (cost.dollars, cost.unpriced, cost.seconds) == (17.0, 0, 2.0)
 
 
 def test_only_an_endpoint_without_a_price_has_an_unknown_cost() -> None:

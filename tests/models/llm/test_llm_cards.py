@@ -18,7 +18,9 @@ def test_a_name_with_a_card_gives_that_card_for_any_setup() -> None:
 
 def test_a_name_without_a_card_belongs_to_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(UserError, match=r"'gtp4' \(did you mean gpt4\?\): r2med list llms .* Setup\(base_url='URL'\)"):
+    with pytest.raises(
+        UserError, match=r"'gtp4' \(did you mean gpt4\?\): r2med list llms .* base_url \(--base-url URL\)"
+    ):
         resolve_llm("gtp4", Setup())
     assert resolve_llm("org/m:free", Setup(base_url="http://h/v1")).model == "org/m:free"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")

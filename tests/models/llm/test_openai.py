@@ -33,7 +33,7 @@ def test_an_answer_per_request_in_their_order(server: Server, home: Path) -> Non
     cost = answers_cost(chat.answers(numbered(50)), card())
     assert (len(server.requests), cost.calls, cost.unpriced) == (50, 50, 0)
     assert (cost.prompt_tokens, cost.completion_tokens, cost.dollars) == (50 * 7, 50 * 5, 50 * 12)
-    assert 0 < cost.latency(0.5) <= cost.latency(0.95)
+    assert cost.seconds > 0
 
 
 def test_connections_are_used_again(server: Server, home: Path) -> None:

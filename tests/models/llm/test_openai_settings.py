@@ -32,7 +32,7 @@ def test_openai_itself_needs_a_key(home: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_open_model_is_not_sent_to_openai(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models; .* Setup\(base_url='URL'\)"):
+    with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models; .* base_url \(--base-url URL\)"):
         open_chat(LLMS["qwen-7b"], Runtime(store=Store(home))).complete(ask("gout"))
 
 
@@ -51,7 +51,7 @@ def test_bad_settings_give_a_one_line_error(home: Path, monkeypatch: pytest.Monk
             open_chat(card(), Runtime(base_url=url))
     with pytest.raises(UserError, match=r"no LLM backend 'openia' \(did you mean openai\?\)"):
         open_chat(card(), Runtime(llm_backend="openia"))
-    with pytest.raises(UserError, match=r"Setup\(base_url=\.\.\.\) is only for the backend openai"):
+    with pytest.raises(UserError, match=r"base_url \(--base-url\) is only for the backend openai"):
         open_chat(card(), Runtime(llm_backend="local", base_url="http://h/v1"))
     for wrong in ({"concurrency": 0}, {"deadline": 0.0}, {"idle": float("nan")}):
         with pytest.raises(UserError):

@@ -34,14 +34,12 @@ def test_a_conversation_of_inspect_is_scored_as_every_agent(place: Path) -> None
         SimpleNamespace(role="assistant", tool_calls=None),
     ]
     said = "Illness finder [finder-alpha, finder-n0].\nConfidence: 90%"
-    values, text = scored_trace(trace_of_messages(messages, said), dataset.queries[0], dataset, "mock")
+    values, text = scored_trace(trace_of_messages(messages, said), dataset.queries[0], dataset)
     assert text == "Illness finder [1, 2]."
-    expected = {"accuracy": 1, "undecided": 0, "citation-relevance": 0.5, "confidence": 0.9, "brier": 0.01}
+    expected = {"citation-relevance": 0.5, "confidence": 0.9}
     steps = dict.fromkeys(("returned-recall", "shown-recall", "opened-recall", "cited-recall"), 1 / 3)
     assert values == pytest.approx({**expected, **steps})
     assert set(values) == set(MEASURES)
-    cut = trace_of_messages(messages[:4], said)
-    assert scored_trace(cut, dataset.queries[0], dataset, "mock")[0]["accuracy"] == 0, "it ended while it searched"
 
 
 def test_without_inspect_one_line_says_what_to_install(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
         ("mteb:org/bert@r2", "mteb:org/bert@r2: .*r2"),
         ("mteb:org/cross", "is a cross-encoder, not a retriever: rerank with it, as in bm25 → mteb:org/cross"),
         ("bm25 → mteb:org/bert", "mteb:org/bert is not a cross-encoder"),
-        ("mteb:org/own-code", r"add Setup\(trust_remote_code=True\)"),
+        ("mteb:org/own-code", r"add trust_remote_code \(--trust-remote-code\)"),
         ("mteb:openai/text-embedding-3-small%20%28embed_dim%3D512%29", "without a budget"),
         ("mteb:facebook/dinov2-small", "mteb:facebook/dinov2-small: this model does not read texts"),
     ],

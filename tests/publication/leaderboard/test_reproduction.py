@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from r2med import UserError, load, plan, reproduce
+from r2med.data.dataset_cards import BENCHMARK, bundled_cards, groups
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.publication.leaderboard import reproduction
 from r2med.publication.leaderboard.expectations import Expectation, expectations
 from r2med.publication.leaderboard.published import published
-from r2med.publication.leaderboard.reproduction import Reproduction, outcome
-from support.facts import some_states, states
+from r2med.publication.leaderboard.reproduction import Reproduction, chosen_scores, known_scores, outcome
+from support.docs_stand_ins import DEMO
+from support.facts import error_states, some_states, states
 from support.fork_server import Command
 from support.records import record
 
 BM25 = next(each for each in expectations() if (each.system, each.data) == ("bm25", "demo"))
+RECORDED = "hyde/gpt4/query_with_hydoc.jsonl"
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the benchmark's names. Folders in the shape of its repositories, with texts of an LLM, are read."""
+    folders = {}
+    for name in groups()[BENCHMARK]:
+        folder = Path(shutil.copytree(DEMO / name, tmp_path / "data" / name))
+        (folder / RECORDED).parent.mkdir()
+        shutil.copy(folder / "hyde/author/query_with_hydoc.jsonl", folder / RECORDED)
+        folders[bundled_cards()[name].hub] = folder
+    monkeypatch.setattr("r2med.data.hub.snapshot", lambda hub, store: folders[hub])
+    return list(groups()[BENCHMARK])
 
 
 def only(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
@@ -77,10 +94,8 @@ def test_datasets_that_were_not_run_do_not_spoil_the_verdict(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("stage", "prompt", "verdict"),
     [
-        ("reasonrank-7b(prompts=own)@20", "own prompt", "not comparable"),
-        ("reasonrank-7b@20", "", "not comparable"),  # an older record
-        ("erank-4b@20", "own prompt", "not comparable"),
-        ("reasonrank-7b(prompts=authors)@20", "authors' prompt: a file", "OK"),
+        ("reasonrank-7b@20", "own prompt", "not comparable"),
+        ("reasonrank-7b(prompts=./theirs)@20", "prompt of the set theirs", "OK"),
         ("listwise(gpt4)@20", "", "OK"),
         ("grouprank(gpt4)@20", "own prompt", "OK"),  # no model was trained with one prompt
     ],
@@ -213,6 +228,33 @@ def test_a_hub_that_is_away_is_one_line_for_all_systems_and_datasets(r2med: Comm
     every = r2med("reproduce", "--cpu", "--data", "R2MED", "--offline").stdout.splitlines()
     assert len(every) < 10
     some_states(every, "systems, such as", "8 datasets", "R2MED/Biology")
+
+
+def test_every_published_row_of_bm25_needs_neither_gpu_nor_key_and_no_other_does() -> None:
+    known, others = known_scores([""], cpu=True)
+    of_rows = [each for each in known if each.label]
+    rows = [row for row in published() if row.retriever == "bm25" and not row.reranker]
+    assert {(each.label, each.source) for each in of_rows} == {(row.name, row.source) for row in rows}
+    assert len(of_rows) > 15 and not others
+    assert {each.system.split(" → ")[-1].partition("(")[0] for each in known} == {"bm25"}
+    assert all(each.recorded for each in of_rows if "→" in each.system)
+    chosen = chosen_scores([], [BENCHMARK], cpu=True)
+    assert {each.system for each, _ in chosen} == {each.system for each in of_rows} | {"bm25(scorer=lucene)"}
+
+
+def test_a_system_that_needs_a_gpu_is_refused_in_one_line() -> None:
+    with error_states("nv:published", "GPU", "--cpu"):
+        chosen_scores(["nv:published"], [BENCHMARK], cpu=True)
+
+
+def test_the_benchmark_is_compared_without_gpu_and_key_also_with_recorded_texts(
+    benchmark: list[str], tmp_path: Path
+) -> None:
+    made = reproduce(["bm25", "hyde(gpt4) → bm25"], benchmark, cpu=True, out=tmp_path / "results")
+    averages = {each.expectation.system: each.figures[-1] for each in made}
+    observed = {system: round(figure.observed, 2) for system, figure in averages.items() if figure.observed is not None}
+    assert observed == {"bm25": 17.95, "hyde(gpt4) → bm25": 91.4}
+    assert {figure.dataset for figure in averages.values()} == {"average"}
 
 
 def test_a_plan_of_many_systems_is_a_table_with_a_row_for_each(r2med: Command) -> None:

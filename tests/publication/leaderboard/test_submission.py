@@ -121,7 +121,7 @@ def test_a_record_without_its_run_is_not_submitted(results: Path, tmp_path: Path
     path.with_suffix(".trec.gz").unlink()
     with pytest.raises(
         UserError,
-        match=r"\.trec\.gz is missing or was changed: make it again with r2med.run\('bm25', data='demo/",
+        match=r"\.trec\.gz is missing or was changed: make it again with r2med run bm25 --data demo/",
     ):
         submit([path], tmp_path / "entry.json")
 

@@ -109,7 +109,12 @@ def cite_unknown(answer: GivenAnswer) -> dict[str, Any]:
     return {"sentences": (answer.sentences[0].model_copy(update={"documents": ("another",)}),)}
 
 
+def better(answer: GivenAnswer) -> dict[str, Any]:
+    return {"scores": {**answer.scores, "accuracy": 1.0}, "grade": "wrong"}
+
+
 FORGERIES = {
+    "has an accuracy that its grade does not give": changed(better),
     "names document 'another', which MedQA-Diag does not have": changed(cite_unknown),
     "names document 'nowhere', which MedQA-Diag does not have": changed(lambda answer: {"read": ("nowhere",)}),
 }

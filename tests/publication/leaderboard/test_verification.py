@@ -17,6 +17,7 @@ from r2med.data.benchmark_names import source_of
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from support.datasets import random_folder
+from support.facts import states
 from support.fork_server import Command
 
 
@@ -260,6 +261,7 @@ def test_the_command_line_submits_and_verifies(r2med: Command, tmp_path: Path) -
     assert "r2med verify entry.json --runs results" in made.stdout
     done = r2med("verify", "entry.json", "--runs", "results")
     assert (done.returncode, done.stdout) == (0, "entry.json: bm25 on demo/Biology: matches\n")
+    states(r2med("submit", "bm25", "-o", "entry").stderr, "out (--out)", "entry", ".json")
     unwritable = r2med("submit", "bm25", "-o", "/proc/entry.json")
     assert (unwritable.returncode, unwritable.stderr.count("\n")) == (2, 1)
     forged(tmp_path / "entry.json", better)

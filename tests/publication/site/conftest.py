@@ -15,7 +15,6 @@ from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.retriever import Approximation
 from support.browser import launched
 
 SYSTEMS = ("bm25", "bm25(scorer=lucene)", "hyde(author) → bm25")
@@ -30,7 +29,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three systems on three datasets of the demo; one of a hostile name, judged by its own LLM, and approximate."""
+    """Three systems on three datasets of the demo; one of a hostile name, judged by its own LLM."""
     folder = tmp_path_factory.mktemp("records")
     store = Store(folder / "store")
     for system in SYSTEMS:
@@ -38,8 +37,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
             record = evaluate(system, dataset, folder / "results", store=store)
     judged = record.dataset.model_copy(update={"judges": ("author",)})
     settings = {**record.settings, HOSTILE: HOSTILE}
-    searches = (Approximation(HOSTILE, "hnsw", {"ef": 200}, {"recall@10": 0.987}, 8, 1.5),)
-    told = {"approximate": searches, "details": {"a sentence of its own": 1.0}}
+    told = {"details": {"a sentence of its own": 1.0}}
     stages = tuple(stage.model_copy(update=told) for stage in record.stages[-1:])
     renamed = record.model_copy(update={"system": HOSTILE, "dataset": judged, "settings": settings, "stages": stages})
     renamed.write(folder / "results" / f"hostile-{record.key[:10]}.json")

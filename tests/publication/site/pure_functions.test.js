@@ -105,16 +105,6 @@ test("the Pareto line has what no other beats for less", () => {
   assert.deepEqual(chart.pareto([]), []);
 });
 
-test("a family is its points from the cheapest on, and one point is none", () => {
-  const items = [
-    { x: 3, y: 1, family: "a" },
-    { x: 1, y: 9, family: "" },
-    { x: 1, y: 5, family: "a" },
-    { x: 2, y: 5, family: "b" },
-  ];
-  assert.deepEqual(chart.families(items), [[items[2], items[0]]]);
-});
-
 const view = {
   measure: "nDCG@10",
   columns: [
@@ -124,7 +114,7 @@ const view = {
   rows: [
     {
       rank: 1,
-      level: 1,
+      mark: { letters: "ab", better: 1, worse: 0, alike: 2 },
       name: "a,b",
       from: "run here",
       kind: "retriever",
@@ -135,10 +125,20 @@ const view = {
   ],
 };
 
+test("what is said of a system is counted from its pairs", () => {
+  const mark = { letters: "", better: 12, worse: 3, alike: 0 };
+  assert.equal(rows.markOf(mark), "better than 12, worse than 3");
+  assert.equal(rows.markOf({ ...mark, letters: "ab" }), "ab");
+  assert.equal(rows.markOf(null), "");
+  assert.ok(rows.peers(mark).includes("differs significantly from all other systems"));
+  assert.ok(rows.peers({ ...mark, alike: 1 }).startsWith("1 other system run here or verified cannot be"));
+  assert.equal(rows.peers({ ...mark, better: 0 }), ""); // it is alone
+});
+
 test("a CSV cell is quoted where it must be, and never runs as a formula", () => {
   assert.deepEqual(files.csv(view).split("\r\n"), [
-    "rank,class,system,from,kind,llm,Average,Bio_1",
-    '1,1,"a,b",run here,retriever,,50.00,25.00',
+    "rank,mark,system,from,kind,llm,Average,Bio_1",
+    '1,ab,"a,b",run here,retriever,,50.00,25.00',
     ",,'=1+1 50%,x|y,agent,q,,30.00",
     "",
   ]);
@@ -148,33 +148,11 @@ test("a Markdown table escapes what would end a cell", () => {
   assert.ok(files.markdown(view).includes("| x\\|y |"));
 });
 
-test("both ends of a range are exported", () => {
-  const [first, second] = view.rows;
-  const ranges = { ...view, rows: [{ ...first, cells: [{ value: 0.5, most: 0.75 }, { value: 0.25 }] }, second] };
-  assert.deepEqual(files.csv(ranges).split("\r\n").slice(0, 3), [
-    'rank,class,system,from,kind,llm,Average,"Average, upper end",Bio_1',
-    '1,1,"a,b",run here,retriever,,50.00,75.00,25.00',
-    ",,'=1+1 50%,x|y,agent,q,,,30.00",
-  ]);
-  assert.ok(files.markdown(ranges).includes("| --- | ---: | ---: | ---: |\n"));
-  const values = JSON.parse(files.json(ranges)).rows.map((row) => row.values.map((each) => each.upper_end));
-  assert.deepEqual(values, [
-    [0.75, undefined],
-    [undefined, undefined],
-  ]);
-});
-
 test("a column of another kind is one entry: its values are found, written, sorted and exported by its kind", async () => {
   const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
   const system = (name, score, seconds, llm) => ({
     ...{ name, entry: "", kind: "retriever", retriever: "", expansion: "", reranker: "", llm, size: 0, failures: 0 },
-    ...{
-      figures: [{ value: score, low: null, high: null }],
-      averages: [null],
-      classes: [null],
-      approximate: [],
-      judged_by_kin: [],
-    },
+    ...{ figures: [{ value: score, low: null, high: null }], averages: [null], marks: [null], judged_by_kin: [] },
     aspects: [null],
     cost: { dollars: null, seconds, tokens: null },
   });

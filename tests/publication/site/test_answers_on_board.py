@@ -41,7 +41,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def changed(answers: list[GivenAnswer], reader: str) -> list[GivenAnswer]:
-    """Return answers of which the first with passages is hostile, the second is refused, and the third is long."""
+    """Return answers of which, with passages, the first is hostile, the second refused and the third abstains."""
     with_passages = [number for number, each in enumerate(answers) if each.condition == "retrieved"]
     first, second, third = with_passages[:3]
     given = list(answers)
@@ -51,10 +51,11 @@ def changed(answers: list[GivenAnswer], reader: str) -> list[GivenAnswer]:
         CitedSentence(text=HOSTILE, documents=("not-read",), unknown=1, supported=False),
     )
     given[first] = given[first].model_copy(update={"sentences": sentences, "why": HOSTILE, "text": HOSTILE})
-    refused = {"status": "refused", "text": "I cannot help.", "sentences": (), "scores": {"accuracy": 0.0}}
+    refused = {"status": "refused", "text": "", "sentences": (), "grade": None, "scores": {"accuracy": 0.0}}
     given[second] = given[second].model_copy(update=refused)
     sentences = (CitedSentence(text=LONG), CitedSentence(text="Never shown."))
-    given[third] = given[third].model_copy(update={"text": LONG, "sentences": sentences})
+    abstained = {"grade": "nothing", "remarks": ("another language",), "scores": {"accuracy": 0.0}}
+    given[third] = given[third].model_copy(update={"text": LONG, "sentences": sentences, **abstained})
     return given if reader != "smollm2" else answers
 
 
@@ -233,6 +234,7 @@ def test_the_page_shows_each_reader_and_the_chart_what_it_knows_without_passages
     page.keyboard.press("j")
     page.keyboard.press("o")
     assert "answered" in page.inner_text("tr.details .statuses >> nth=0")
+    assert any(" right" in each for each in page.locator("tr.details .statuses").all_inner_texts())
     page.select_option("label:has-text('Reader') select", READERS[0])
     page.click("text=Quality against cost")
     lines = page.locator(".reference-name").all_text_contents()
@@ -268,11 +270,16 @@ def test_a_citation_opens_its_passage_and_texts_of_llms_are_only_text(open_page:
     assert {pair: ratio for pair, ratio in dict(page.evaluate(CONTRAST.read_text())).items() if ratio < 4.5} == {}
     page.keyboard.press("j")
     page.wait_for_selector(".chip:has-text('refused')")
+    page.keyboard.press("j")
+    page.wait_for_selector(".chip:has-text('abstained')")
+    card = page.locator(".answer-card", has=page.locator(".chip:has-text('abstained')"))
+    card.locator(".why > summary").click()
+    assert "another language: shown only" in card.locator(".why").inner_text()
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A board of two datasets: open questions with undecided answers, and choices. A reader tried only two of each."""
+    """A board of two datasets: open questions, two of them not judged, and choices. A reader tried only two of each."""
     place = tmp_path_factory.mktemp("mixed")
     store = Store(place / "store")
     for name, form in ((DATA, "open"), ("demo/MedQA-Diag", "choice")):
@@ -280,16 +287,14 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         evaluate(PLAIN, dataset, place / "results", store=store)
         given = answered(dataset)
         if form == "open":
-            wrong = [each.query for each in given if each.condition == "retrieved" and not each.scores["accuracy"]]
+            last = list(dict.fromkeys(answer.query for answer in given))[-2:]
             given = [
-                each.model_copy(update={"scores": {**each.scores, "undecided": 1 - each.scores["accuracy"]}})
-                if each.query in wrong[:2]
-                else each.model_copy(update={"scores": {**each.scores, "undecided": 0.0}})
-                for each in given
+                answer.model_copy(update={"scores": {}, "grade": None}) if answer.query in last else answer
+                for answer in given
             ]
         asked = list(dict.fromkeys(each.query for each in given))
         few = [
-            each.model_copy(update={"scores": {**each.scores, "accuracy": 1.0, "undecided": 0.0}})
+            each.model_copy(update={"scores": {**each.scores, "accuracy": 1.0}})
             for each in given
             if each.query in asked[:2]
         ]
@@ -309,13 +314,11 @@ def test_open_and_choice_sets_are_shown_together_and_few_questions_come_last(mix
     page.goto(f"{(mixed / 'index.html').as_uri()}#/answers")
     rows = page.locator("tr[data-position]")
     assert "whole" in rows.nth(0).inner_text()
-    assert "… " in rows.nth(0).locator("td.main").inner_text(), "two answers are undecided"
     assert "tried" in rows.nth(1).inner_text()
     assert rows.nth(1).locator(".rank-number").inner_text() == "–"
     assert "only 4 of 16 questions" in rows.nth(1).inner_text()
-    assert "if every undecided answer is wrong" in page.inner_text(".lede")
     rows.nth(0).locator(".toggle").click()
-    assert "Undecided" in page.inner_text("tr.details")
+    assert "By what the reader read" in page.inner_text("tr.details")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
 

@@ -60,18 +60,6 @@ def test_an_empty_folder_can_be_given(tmp_path: Path) -> None:
     assert (tmp_path / "index.html").is_file()
 
 
-def test_a_board_of_version_0_2_is_recognised_and_other_files_beside_it_stay(folder: Path) -> None:
-    (folder / MANIFEST).write_text('{"made_by": "r2med board", "version": "0.2.0"}')
-    earlier = {"data/gold/1.js": 'board.data("gold/1", "1");'}
-    write_all(folder, NOTES | earlier | {"data/mine.js": "let a = 1", "assets/logo.svg": "<svg/>"})
-    write_site(folder, [("site", "new")])
-    assert read_all(folder, NOTES) == NOTES
-    assert not (folder / "data" / "gold").exists()
-    assert (folder / "data" / "mine.js").exists() and (folder / "assets" / "logo.svg").exists()
-    assert not (folder / "data" / "system").exists()
-    assert "data/site.js" in json.loads((folder / MANIFEST).read_text())["files"]
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [

@@ -1,4 +1,4 @@
-"""A board with an overlay: scores as published, with its labels, and estimated."""
+"""A board with an overlay: scores as published, and with its labels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from r2med import UserError, load
-from r2med.data.overlays import Overlay, OverlayLabel, random_order
+from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.comparison.comparing import with_labels
-from r2med.evaluation.comparison.corrected_scores import corrected_scores
 from r2med.evaluation.records.collection import collect
 from r2med.publication.site import make_board
 
@@ -28,12 +27,12 @@ def judged(datasets: tuple[str, ...]) -> Overlay:
     for name in datasets:
         dataset = load(name)
         documents = [document for document, _ in dataset.corpus][:8]
-        order = random_order(name, (query.id for query in dataset.queries))
+        order = [query.id for query in dataset.queries]
         for number, query in enumerate(order):
             pairs = [OverlayLabel(dataset=name, query=query, document=d, grade=1, judge="gpt4") for d in documents]
             labels += [pair.model_copy(update={"why": REASON}) for pair in pairs]
             if number < len(order) // 2:
-                said = {"judge": "", "reviewer": REVIEWER, "grade": 0, "drawn": "random"}
+                said = {"judge": "", "reviewer": REVIEWER, "grade": 0}
                 labels += [pair.model_copy(update=said) for pair in pairs]
     return Overlay("judged", tuple(labels))
 
@@ -56,7 +55,7 @@ def sets(site: Path) -> dict[str, tuple[int, Any]]:
 
 def test_a_group_has_a_set_for_each_kind_of_scores(site: Path, records: Path, overlay: Path) -> None:
     known = sets(site)
-    assert list(known) == ["R2MED", "demo", "demo+judged", "demo+judged (estimated)"]
+    assert list(known) == ["R2MED", "demo", "demo+judged"]
     assert known["demo+judged"][1]["group"] == "demo"
     assert known["demo+judged"][1]["labels"] == "with overlay judged (288 labels, 96 of people)"
     numbers = {each: known[each][0] for each in known}
@@ -65,10 +64,7 @@ def test_a_group_has_a_set_for_each_kind_of_scores(site: Path, records: Path, ov
     labelled = with_labels(collection, [Overlay.read(overlay)])
     again = [record.mean["nDCG@10"] for record in labelled.records("bm25").values()]
     assert row["averages"][numbers["demo+judged"]]["value"] == pytest.approx(sum(again) / 3, abs=1e-6)
-    datasets = {name: load(name) for name in DATASETS}
-    estimate = corrected_scores(collection, [Overlay.read(overlay)], datasets).scores["bm25"]
-    assert row["averages"][numbers["demo+judged (estimated)"]]["value"] == pytest.approx(estimate.value / 100, abs=1e-6)
-    assert len({row["averages"][number]["value"] for name, number in numbers.items() if name != "R2MED"}) == 3
+    assert row["averages"][numbers["demo"]]["value"] != row["averages"][numbers["demo+judged"]]["value"]
 
 
 def test_what_was_run_counts_once(site: Path, records: Path, tmp_path: Path) -> None:
@@ -77,7 +73,6 @@ def test_what_was_run_counts_once(site: Path, records: Path, tmp_path: Path) -> 
         before, after = ([row[name] for row in value(each, "site")["systems"]] for each in (plain, site))
         assert before == ([each[: len(before[0])] for each in after] if name == "figures" else after)
     assert value(site, "site")["foot"] == value(plain, "site")["foot"]
-    assert value(site, "reproduce") == value(plain, "reproduce")
     assert value(site, "system/0")["command"] == value(plain, "system/0")["command"]
 
 
@@ -87,7 +82,7 @@ def test_a_group_that_is_labelled_in_part_has_no_average(records: Path, tmp_path
     number, some = sets(site)["demo+some"]
     assert some["missing"] == [DATASETS[2]]
     for row in value(site, "site")["systems"]:
-        assert row["averages"][number] is None and row["classes"][number] is None
+        assert row["averages"][number] is None and row["marks"][number] is None
 
 
 def test_no_board_names_a_reviewer_and_one_without_texts_has_no_reasons(
@@ -108,22 +103,22 @@ def test_an_overlay_of_a_lost_dataset_is_one_line(records: Path, tmp_path: Path)
         make_board([records], tmp_path / "board", overlays=[tmp_path / "x.jsonl"])
 
 
-def test_the_page_switches_between_the_three_and_every_row_says_which_it_is(open_page: Open, site: Path) -> None:
+def test_the_page_switches_between_the_two_and_every_row_says_which_it_is(open_page: Open, site: Path) -> None:
     page = open_page("#/leaderboard?set=demo")
     systems = value(site, "site")["systems"]
-    for kind, name in (("with overlay judged", "demo+judged"), ("estimated from judged", "demo+judged (estimated)")):
-        page.click(f"[aria-label=Labels] button:has-text('{kind}')")
-        page.wait_for_selector(f"tr[data-position] .chip:has-text('{kind}')")
-        number = sets(site)[name][0]
-        shown = dict(zip(names(page), figures(page, "Average"), strict=True))
-        expected = {row["name"]: row["averages"][number] for row in systems if row["averages"][number]}
-        assert {system: shown[system].split()[0] for system in expected} == {
-            system: f"{100 * score['value']:.2f}" for system, score in expected.items()
-        }
-        assert page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('set')") == name
+    kind, name = "with overlay judged", "demo+judged"
+    page.click(f"[aria-label=Labels] button:has-text('{kind}')")
+    page.wait_for_selector(f"tr[data-position] .chip:has-text('{kind}')")
+    number = sets(site)[name][0]
+    shown = dict(zip(names(page), figures(page, "Average"), strict=True))
+    expected = {row["name"]: row["averages"][number] for row in systems if row["averages"][number]}
+    assert {system: shown[system].split()[0] for system in expected} == {
+        system: f"{100 * score['value']:.2f}" for system, score in expected.items()
+    }
+    assert page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('set')") == name
     page.click(".system-name a")
     page.wait_for_selector("h1 .name")
-    assert "people’s labels would give" in page.inner_text(".eyebrow")
+    assert kind in page.inner_text(".eyebrow")
     page.goto(page.url.split("#")[0] + "#/explorer?data=demo%2FBiology%2Bjudged&a=bm25")
     page.wait_for_selector(".said")
     assert f"gpt4: relevant. {REASON}" in page.eval_on_selector_all(".said", "all => all.map((e) => e.textContent)")

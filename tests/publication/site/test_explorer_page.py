@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -290,3 +291,11 @@ def test_it_fits_every_screen_and_can_be_read(open_page: Open, data: str, width:
     page = opened(open_page, settings, data=data, a=PLAIN, b=EXPANDED)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert {pair: value for pair, value in contrast(page).items() if value < 4.5} == {}
+
+
+def test_the_labels_of_the_axis_stand_apart_on_a_telephone(open_page: Open) -> None:
+    page = opened(open_page, {"viewport": {"width": 390, "height": 900}}, data=DEMO, a=PLAIN, b=EXPANDED)
+    boxes = "all => all.map((label) => label.getBoundingClientRect()).map(({ left, right }) => [left, right])"
+    places = page.eval_on_selector_all(".gold-axis text", boxes)
+    assert len(places) > 2
+    assert all(after[0] - before[1] >= 4 for before, after in pairwise(places)), places

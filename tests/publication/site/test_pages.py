@@ -1,4 +1,4 @@
-"""The board in a real browser, opened from disk: leaderboard, pages of systems, reproducing."""
+"""The board in a real browser, opened from disk: leaderboard, pages of systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 from r2med.evaluation.measure import DEFAULT_MEASURES
 from r2med.publication.leaderboard.published import published
-from r2med.publication.leaderboard.verified_scores import NOT_YET, VerifiedScores
 from support.by_day import some_by_day
 
 from .conftest import DATASETS, HOSTILE, SYSTEMS, Open, read, whole
@@ -140,7 +139,7 @@ def contrast(page: Any) -> dict[str, float]:
 def test_both_themes_are_readable_on_every_page(open_page: Open, scheme: str) -> None:
     page = open_page(DEMO, color_scheme=scheme)
     assert page.get_attribute("html", "data-theme") == scheme
-    for address in ("#/leaderboard?set=R2MED", "#/system?name=bm25", "#/reproduce"):
+    for address in ("#/leaderboard?set=R2MED", "#/system?name=bm25"):
         page.goto(page.url.split("#")[0] + address)
         page.wait_for_selector("main table")
         assert {pair: ratio for pair, ratio in contrast(page).items() if ratio < 4.5} == {}
@@ -200,17 +199,6 @@ def test_a_system_page_without_slices_has_no_word_in_their_place(open_page: Open
     assert page.evaluate(f"{loose}.map((each) => each.textContent).join('')") == ""
 
 
-def test_an_expectation_opens_to_its_command_and_shows_what_was_observed(open_page: Open) -> None:
-    page = open_page("#/reproduce")
-    verified = VerifiedScores.read()
-    assert (verified.statement if verified else NOT_YET) in page.inner_text("main")
-    page.fill("input[type=search]", "bm25 2505.14558")
-    page.click(".toggle >> nth=0")
-    assert "r2med run bm25 --data R2MED" in page.inner_text(".details pre")
-    shared = open_page(page.evaluate("location.hash"))
-    assert "--data R2MED" in shared.inner_text(".details pre")
-
-
 def test_hostile_names_are_shown_as_text_and_do_nothing(open_page: Open) -> None:
     page = open_page(f"{DEMO}&q=script")
     assert names(page) == [HOSTILE.replace("\u202e", "\\u202e")]
@@ -228,16 +216,6 @@ def test_a_system_whose_llm_is_of_the_family_of_the_judge_is_flagged(open_page: 
     assert chip.count() == 1
     assert "window.harmed" in chip.locator("xpath=ancestor::tr").inner_text()
     assert chip.get_attribute("title").endswith("judged the documents of demo/PMC-Clinical")
-
-
-def test_an_approximate_search_is_marked_and_its_recall_told(open_page: Open) -> None:
-    page = open_page(DEMO)
-    whole(page)
-    [mark] = page.get_by_text("≈ approximate search").all()
-    assert "recall@10 0.987 of exact search" in mark.get_attribute("title")
-    page = open_page(f"#/system?name={quote(HOSTILE)}")
-    assert "recall@10 0.987 of exact search (8 queries, measured in 1.5 s)" in page.inner_text("main")
-    assert "≈" not in open_page("#/system?name=bm25").inner_text("main")
 
 
 def test_what_recorded_texts_took_is_unknown_and_they_are_not_on_the_line(open_page: Open) -> None:

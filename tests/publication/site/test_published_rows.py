@@ -51,7 +51,7 @@ def test_a_row_opens_to_the_command_that_runs_it_and_what_differs(
     page.click(".toggle")
     assert page.inner_text(".details pre") == "r2med run 'diver → grouprank-32b:sorted@100' --data R2MED"
     assert page.is_visible(".details button:has-text('Copy')")
-    assert "Known to differ from the published run: with prompts=own the wording" in page.inner_text(".details")
+    assert "Known to differ from the published run: the wording of the prompt is ours" in page.inner_text(".details")
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
 
 

@@ -1,4 +1,4 @@
-"""The board has the means over runs, how often each system was run, and both parts of the intervals."""
+"""The board has the means over runs, and how often each system was run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.synthetic_answers import synthetic, write
 SYSTEMS = {"often(x)": (0.5, 4), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
 
 
-def test_rows_have_means_runs_and_both_parts_of_their_intervals() -> None:
+def test_rows_have_means_and_runs() -> None:
     made = repeated(SYSTEMS, {"demo/Biology": 30}, noise=0.05, shift=0.05)
     value = site_value(collection(made))
     rows = {row["name"]: row for row in value["systems"]}
@@ -30,23 +30,18 @@ def test_rows_have_means_runs_and_both_parts_of_their_intervals() -> None:
         "bm25": "deterministic",
     }
     place = [each["name"] for each in value["sets"]].index("demo")
-    often, once, fixed = (rows[name]["chance"][place] for name in SYSTEMS)
-    assert often["queries"] > 0 and often["runs"] > 0
-    assert once["queries"] > 0 and once["runs"] is None
-    assert fixed["queries"] > 0 and fixed["runs"] == 0
     average = rows["often(x)"]["averages"][place]
     means = [each.mean["nDCG@10"] for each in made if each.system == "often(x)"]
     assert average["value"] == pytest.approx(sum(means) / 4, abs=1e-6)
-    half = (average["high"] - average["low"]) / 2
-    assert often["queries"] ** 2 + often["runs"] ** 2 == pytest.approx(half**2, rel=1e-3)
 
 
 def test_costs_failures_and_the_number_of_records_are_those_of_all_runs() -> None:
     made = [record("a(x)", "ward", [0.5] * 10, seconds=each, repeat=n) for n, each in enumerate((1.0, 2.0, 6.0))]
-    failed = made[2].stages[0].model_copy(update={"failures": 1, "cost": made[2].stages[0].cost + Cost(calls=100)})
+    [stage] = made[2].stages
+    failed = stage.model_copy(update={"failures": 1, "asked": 100, "cost": stage.cost + Cost(calls=100)})
     value = site_value(collection([*made[:2], made[2].model_copy(update={"stages": (failed,)})]))
     [row] = value["systems"]
-    assert row["cost"]["p95"] == row["cost"]["seconds"] == pytest.approx(3.0), "the mean of the runs"
+    assert row["cost"]["seconds"] == pytest.approx(3.0), "the mean of the runs"
     assert row["failures"] == 1 and "3 records" in value["foot"]
 
 

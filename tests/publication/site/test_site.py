@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from r2med import submit
+from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store import digest
+from r2med.foundation.store import Store, digest
 from r2med.publication.leaderboard.published import published
 from r2med.publication.site import make_board
 from r2med.publication.site.board_sets import dataset_sets
 from r2med.publication.site.site import data_script, write_site
+from support.datasets import r2med_folder
 
 from .conftest import DATASETS, HOSTILE, SYSTEMS
 
@@ -49,6 +51,15 @@ def test_the_site_names_nothing_outside_of_itself(site: Path) -> None:
 def test_further_facts_of_a_stage_are_not_on_the_board(site: Path) -> None:
     """Their names can be any text."""
     assert not [file for file in site.rglob("*.js") if "a sentence of its own" in file.read_text()]
+
+
+def test_only_the_owner_can_read_a_board_with_texts_of_own_data(site: Path, tmp_path: Path) -> None:
+    data, store = r2med_folder(tmp_path / "mine"), Store(tmp_path / "store")
+    evaluate("bm25", data, tmp_path / "results", store=store)
+    folders = [
+        make_board([tmp_path / "results"], tmp_path / str(texts), [data], texts=texts).parent for texts in (True, False)
+    ]
+    assert [bool(folder.stat().st_mode & 0o077) for folder in (*folders, site)] == [False, True, True]
 
 
 def test_a_folder_that_is_no_board_is_not_overwritten(tmp_path: Path) -> None:
@@ -98,12 +109,13 @@ def test_the_leaderboard_has_our_systems_and_every_published_row(site: Path) -> 
     assert [content["datasets"][number]["name"] for number in numbers["demo"]] == list(DATASETS)
 
 
-def test_only_systems_run_on_all_datasets_have_an_average_and_a_class(site: Path) -> None:
+def test_only_systems_run_on_all_datasets_have_an_average_and_a_mark(site: Path) -> None:
     by_name = {system["name"]: system for system in value(site, "site")["systems"]}
     assert by_name[HOSTILE]["averages"] == [None, None]
-    assert by_name[HOSTILE]["classes"] == [None, None]
-    assert by_name["hyde(author) → bm25"]["classes"][1] == 1
-    assert by_name["bm25"]["classes"] == by_name["bm25(scorer=lucene)"]["classes"] == [None, 2]
+    assert by_name[HOSTILE]["marks"] == [None, None]
+    assert by_name["hyde(author) → bm25"]["marks"][1] == {"letters": "a", "better": 2, "worse": 0, "alike": 0}
+    second = {"letters": "b", "better": 0, "worse": 1, "alike": 1}
+    assert by_name["bm25"]["marks"] == by_name["bm25(scorer=lucene)"]["marks"] == [None, second]
     average = by_name["bm25"]["averages"][1]
     assert average["low"] < average["value"] < average["high"]
 
@@ -190,7 +202,7 @@ def test_a_file_that_is_missing_beside_a_record_is_reported(
     file.unlink()
     make_board([tmp_path / "results"], tmp_path / "site")
     expected = (
-        f"not in the explorer: {file} is missing: make it again with r2med.run('hyde(author) → bm25', data='demo/"
+        f"not in the explorer: {file} is missing: make it again with r2med run 'hyde(author) → bm25' --data demo/"
     )
     assert expected in caplog.text
 

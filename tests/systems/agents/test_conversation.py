@@ -35,9 +35,6 @@ class Counted(LocalSearch):
                 SEEN.append(list(requests))
                 return real.search(requests)
 
-            def made(self, queries):
-                return real.made(queries)
-
         return Source()
 
 

@@ -243,10 +243,6 @@ def test_half_a_character_in_a_call_is_replaced(store):
         ("agent(author)", "name an LLM that is called"),
         ("agent(qwen-7b, by=[run:x.trec → monobert@5])", "an agent cannot search with it"),
         ("search-r1-finds(qwen-7b, corpus=demo/Biology)", "search-r1-finds has no setting 'corpus'"),
-        (
-            "search-r1(qwen-7b, give=finds, topk=5)",
-            "is a retriever: write search-r1-finds(qwen-7b, topk=5) without one",
-        ),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(store, typed, says):
@@ -270,7 +266,6 @@ def test_a_ranking_is_not_a_text_that_can_be_generated(method):
         ("agent(any) → [bm25 → bge-reranker@10]", "agent(any, by=[bm25 → bge-reranker@10])"),
         ("agent(any, by=bge) → bm25", "agent(any, by=bge)"),
         ("search-o1-finds(any) → bge", "search-o1-finds(any, by=bge)"),
-        ("search-o1(any, give=finds) → bge", "search-o1-finds(any)"),
     ],
 )
 def test_the_old_form_is_one_line_that_names_the_new_one(old, new):

@@ -36,7 +36,7 @@ def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
     assert "demo/Biology has no recorded hyde texts of 'gtp4': it has author, qwen-coder" in said
     assert "(did you mean gpt4?)" in said
     assert "r2med list llms" in said
-    assert "Setup(base_url='URL')" in said
+    assert "base_url (--base-url URL)" in said
 
 
 def test_who_asks_for_recorded_texts_is_told_of_recorded_texts_alone():

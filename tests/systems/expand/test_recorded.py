@@ -264,7 +264,7 @@ def test_a_file_with_more_texts_is_replaced_only_if_told_to(tmp_path):
     before = path.read_bytes()
     with pytest.raises(
         NotWrittenError,
-        match=r"there are 1 now: it was not changed; generate\(overwrite=True\) replaces it",
+        match=r"there are 1 now: it was not changed; overwrite \(--overwrite\) replaces it",
     ):
         write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
     assert path.read_bytes() == before

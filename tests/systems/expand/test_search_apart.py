@@ -244,7 +244,6 @@ def test_thinkqe_accumulates_bans_and_balances(dataset, store):
     assert "angioedema of the face" in first and "a face with hives" in first
     assert "angioedema" not in second and "a face with hives" not in second, "they were shown in the round before"
     assert "lips turn blue" in second and "hives and itching" in second
-    assert len(expansion.searches) == 2, "one search between rounds, whatever the number of samples"
 
 
 def test_a_short_text_still_has_its_query_once(dataset, store):

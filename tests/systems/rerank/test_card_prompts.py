@@ -10,16 +10,18 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest
-from r2med.systems.rerank.llm_reranker import LLMReranker
+from r2med.systems.rerank.llm_reranker import OWN_PROMPT, LLMReranker
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
+from support.facts import states
 from support.llm_rerankers import graded, permutation, places, rerank
 
 DATA, _ = graded(permutation(3))
 
 
-def bound(spec: str, home: Path) -> LLMReranker:
+def bound(spec: str, home: Path, prompts: str = "") -> LLMReranker:
     [call] = parse_stage(spec)
-    reranker = stage(call, "rerank").bind(Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1"))
+    runtime = Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1", prompts=prompts)
+    reranker = stage(call, "rerank").bind(runtime)
     assert isinstance(reranker, LLMReranker)
     return reranker
 
@@ -38,6 +40,32 @@ def test_the_authors_wording_is_a_file_with_the_name_of_the_card_s_prompt(tmp_pa
     (folder / "rank1-7b.txt").write_text("{query} {passages}")
     with pytest.raises(UserError, match=r"rank1-7b\.txt: no template has this name"):
         theirs.check([DATA])
+
+
+def of_set(folder: Path, name: str) -> Path:
+    """Write a set of prompts of the user with one template."""
+    folder.mkdir()
+    (folder / f"{name}.txt").write_text("Mine: {query} {passages}")
+    return folder
+
+
+@pytest.mark.parametrize(("spec", "prompt"), [("reasonrank-7b", "reasonrank"), ("erank-4b", "erank")])
+def test_a_reranker_reads_the_set_of_its_name_or_of_the_run(spec: str, prompt: str, tmp_path: Path, home: Path) -> None:
+    mine, others = of_set(tmp_path / "mine", prompt), of_set(tmp_path / "others", "listwise")
+    for reranker in (bound(spec, home, str(mine)), bound(f"{spec}(prompts={encoded(str(mine))})", home, str(others))):
+        assert reranker.preview(DATA, Store(home)).requests[0].messages[-1].content.startswith("Mine: ")
+        assert reranker.whose_prompt == "prompt of the set mine"
+    plain, unchanged = bound(spec, home), bound(spec, home, str(others))
+    assert unchanged.preview(DATA, Store(home)).requests == plain.preview(DATA, Store(home)).requests
+    assert unchanged.whose_prompt == plain.whose_prompt == OWN_PROMPT
+    assert bound("listwise(gpt4)", home, str(others)).whose_prompt == ""  # nobody published another one
+
+
+def test_a_trained_reranker_with_our_prompt_says_so_in_one_line(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "r2med")
+    for spec, fact in (("reasonrank-7b", "ReasonRank"), ("erank-4b", "figure 5")):
+        bound(spec, home).check([DATA])
+        states(caplog.messages[-1], spec, "our prompt", "not comparable", fact)
 
 
 def test_a_card_and_a_prompt_of_a_plugin_make_a_reranker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

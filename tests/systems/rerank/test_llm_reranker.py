@@ -258,7 +258,7 @@ def test_the_cost_of_the_calls_is_reported(tmp_path):
     cost = reranked.cost
     assert (cost.calls, cost.prompt_tokens, cost.completion_tokens) == (4, 40, 20)
     assert cost.dollars == pytest.approx((40 * 1 + 20 * 2) / 1e6)
-    assert cost.seconds == pytest.approx(sum(cost.latencies)) and cost.seconds > 0
+    assert cost.seconds > 0
     assert (cost.unpriced, cost.texts, cost.encoder_seconds) == (0, 0, 0)
 
 

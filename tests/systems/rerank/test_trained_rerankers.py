@@ -19,7 +19,6 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import known_names, stage, stage_class
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.models.llm.llm_cards import LLMS, sampling_of
-from r2med.systems.rerank.authors_prompts import has_choice
 from r2med.systems.rerank.llm_prompts import open_prompts
 from r2med.systems.rerank.llm_reranker import LLMRerankerStage
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
@@ -346,8 +345,7 @@ def test_every_card_has_a_prompt_and_a_stage_and_is_listed() -> None:
         text = "\n".join(turn.template.text for turn in prompts.turns)
         assert "{query}" in text and ("{passages}" in text or "{passage}" in text)
         declared = stage_class(name, "rerank")(name=name, **({} if card.llm else {"llm": "gpt4"}))
-        shown = ("(prompts=own)" if has_choice(card) else "") if card.llm else "(gpt4)"
-        assert str(declared) == f"{name}{shown}@100"
+        assert str(declared) == f"{name}{'' if card.llm else '(gpt4)'}@100"
         assert name.partition(":")[0] in known_names("rerank")
         assert card.published or name in ("listwise", "groupwise", "pointwise")
 

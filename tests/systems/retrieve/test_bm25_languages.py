@@ -105,3 +105,13 @@ def test_a_dataset_in_another_language_is_named_once_and_still_searched_as_engli
     ]
     BM25Retriever(BM25()).index(replace(dataset, card=DatasetCard(name="ward", languages=("de", "en"))), store)
     assert len(caplog.messages) == 1
+
+
+def test_a_language_that_is_not_that_of_the_card_is_named(store, caplog):
+    caplog.set_level(logging.WARNING, "r2med")
+    card = DatasetCard(name="ward", languages=("de",))
+    dataset = replace(dataset_of(Corpus.of([("a", "Fieber")])), name="french ward", card=card)
+    BM25Retriever(BM25(language="de")).index(dataset, store)
+    assert caplog.messages == []
+    BM25Retriever(BM25(language="fr")).index(dataset, store)
+    assert caplog.messages == ["french ward is German, but bm25 analyses it as French: use bm25(language=de)"]

@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus, Query
-from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import listening
-from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store
-from r2med.models.encoders.encoder import Encoded, Encoder, NotFiniteError, batch_receiver, open_encoder
-from r2med.models.encoders.model_cards import MODELS
+from r2med.models.encoders.encoder import Encoded, Encoder, NotFiniteError, batch_receiver
 from r2med.systems.retrieve.dense.dense_retriever import query_vectors
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
-from r2med.systems.retrieve.vectors import partial_vectors
+from r2med.systems.retrieve.vectors import embeddings
 from r2med.systems.retrieve.vectors.embeddings import embed_corpus, embed_texts
 from support.processes import python
 
@@ -92,17 +88,6 @@ def test_another_corpus_shares_no_shard(corpus, store):
     assert other.encoded == ["other"]
 
 
-def test_only_a_damaged_shard_is_encoded_again(corpus, store):
-    found = embed_corpus(corpus, LettersEncoder(), store)
-    path = found.shards[1].own.file("vectors.npy")
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    again = LettersEncoder()
-    assert all_vectors(embed_corpus(corpus, again, store)).tolist() == [[i, i, 1] for i in range(10)]
-    assert len(again.encoded) == 3
-
-
 @pytest.mark.parametrize("raises", [True, False])
 def test_the_error_for_a_vector_that_is_not_finite_names_its_document_and_no_shard_is_saved(corpus, store, raises):
     class Broken(LettersEncoder):
@@ -160,93 +145,13 @@ class BatchedEncoder(LettersEncoder):
             if len(self.encoded) >= self.dies_after:
                 raise self.stops
             rows[batch] = super().encode([texts[i] for i in batch], role).vectors
-            receiver(batch, Encoded(rows[batch], Cost(texts=len(batch), tokens=10 * len(batch))))
+            receiver(len(batch))
         return Encoded(rows, Cost(texts=len(texts), tokens=10 * len(texts), seconds=1.0))
 
 
 @pytest.fixture
 def one_shard():
     return Corpus.of((f"d{i}", "ab" * i + "c") for i in range(9))
-
-
-@pytest.mark.parametrize("every", [0.0, 60.0])
-def test_an_unfinished_shard_continues_where_it_stopped(one_shard, store, monkeypatch, every):
-    monkeypatch.setattr(partial_vectors, "PART_SECONDS", every)
-    undisturbed = embed_corpus(one_shard, BatchedEncoder(), Store(store.root / "other"))
-    for count in (4, 2):
-        with pytest.raises(KeyboardInterrupt):
-            embed_corpus(one_shard, BatchedEncoder(count), store)
-    last = BatchedEncoder()
-    found = embed_corpus(one_shard, last, store)
-    assert last.encoded == ["ab" * i + "c" for i in (2, 1, 0)]
-    assert np.array_equal(all_vectors(found), all_vectors(undisturbed))
-    assert (found.cost.texts, found.cost.tokens) == (undisturbed.cost.texts, undisturbed.cost.tokens) == (9, 90)
-    assert not list((store.root / "vector-parts").iterdir()), "what is in the shard is kept once"
-
-
-def test_a_real_model_gives_the_same_bits_after_an_interruption(store):
-    documents = [("heart attack " * (i % 7) + f"case {i}", i) for i in range(60)]
-    corpus = Corpus.of((f"d{i}", text) for text, i in documents)
-    setup = Runtime(device="cpu", tokens_per_batch=60)
-
-    def stop_after_five(progress):
-        seen.append(progress)
-        if len(seen) == 5:
-            raise KeyboardInterrupt
-
-    def encoder():
-        return open_encoder(MODELS["minilm"], ANY_DATASET, setup)
-
-    seen = []
-    with pytest.raises(KeyboardInterrupt), listening(stop_after_five):
-        embed_corpus(corpus, encoder(), store)
-    resumed = embed_corpus(corpus, encoder(), store)
-    undisturbed = embed_corpus(corpus, encoder(), Store(store.root / "other"))
-    assert len(seen) == 5 and seen[0].done < 60
-    assert np.array_equal(all_vectors(resumed), all_vectors(undisturbed))
-    assert resumed.cost.tokens == undisturbed.cost.tokens
-
-
-def test_unfinished_queries_continue_where_they_stopped(store):
-    texts = ["a", "bb", "ccc", "abc"]
-    with pytest.raises(KeyboardInterrupt):
-        embed_texts(texts, "query", BatchedEncoder(2), store)
-    last = BatchedEncoder()
-    assert embed_texts(texts, "query", last, store).arrays["vectors"].tolist() == [
-        [1, 0, 0],
-        [0, 2, 0],
-        [0, 0, 3],
-        [1, 1, 1],
-    ]
-    assert last.encoded == ["bb", "a"]
-
-
-def test_a_shard_with_only_saved_texts_needs_no_model(one_shard, store, monkeypatch):
-    with pytest.raises(KeyboardInterrupt):
-        embed_corpus(one_shard, DiesAtTheEnd(), store)
-    found = embed_corpus(one_shard, LettersEncoder(fail_after=0), store)
-    assert all_vectors(found).tolist() == [[i, i, 1] for i in range(9)]
-
-
-class DiesAtTheEnd(BatchedEncoder):
-    def encode(self, texts, role):
-        super().encode(texts, role)
-        raise KeyboardInterrupt
-
-
-def test_a_run_that_starts_over_uses_no_part_of_an_earlier_one(one_shard, store):
-    with pytest.raises(KeyboardInterrupt):
-        embed_corpus(one_shard, BatchedEncoder(4), store)
-    again = BatchedEncoder()
-    embed_corpus(one_shard, again, store.with_policy("fresh"))
-    assert len(again.encoded) == 9
-
-
-def test_the_error_for_a_bad_vector_after_a_kill_names_its_document(one_shard, store):
-    with pytest.raises(KeyboardInterrupt):
-        embed_corpus(one_shard, BatchedEncoder(6), store)
-    with pytest.raises(UserError, match="document 'd1'"):
-        embed_corpus(one_shard, BatchedEncoder(0, NotFiniteError(1)), store)
 
 
 def test_progress_advances_with_every_batch(one_shard, store):
@@ -257,7 +162,7 @@ def test_progress_advances_with_every_batch(one_shard, store):
     seen.clear()
     with listening(seen.append):
         embed_corpus(one_shard, BatchedEncoder(), store)
-    assert [(p.done, p.before) for p in seen] == [(6, 4), (8, 4), (9, 4)]
+    assert [(p.done, p.before) for p in seen] == [(2, 0), (4, 0), (6, 0), (8, 0), (9, 0)]
 
 
 def asked(text, *generated, form=MEAN):
@@ -349,3 +254,10 @@ def test_vectors_of_zeros_are_reported_also_when_they_are_read_again(store, capl
             "2 of 3 documents have a vector of zeros and match nothing",
             "1 of 2 queries have a vector of zeros and match nothing",
         ]
+
+
+def test_a_large_corpus_has_fewer_and_larger_shards(corpus, store, monkeypatch):
+    monkeypatch.setattr(Encoder, "large_shard_documents", 5)
+    assert len(embed_corpus(corpus, LettersEncoder(), store).shards) == 4
+    monkeypatch.setattr(embeddings, "MANY_DOCUMENTS", 10)
+    assert len(embed_corpus(corpus, LettersEncoder(), store).shards) == 2

@@ -112,7 +112,7 @@ def test_wrong_shapes_types_and_devices_are_refused():
         search_exact(queries, [(0, documents.astype(np.float64))], 1, ranks)
     with pytest.raises(ValueError, match="k must be at least 1"):
         search_exact(queries, [(0, documents)], 0, ranks)
-    with pytest.raises(UserError, match=r"Setup\(device='cuda:77'\): torch sees"):
+    with pytest.raises(UserError, match=r"device \(--device cuda:77\): torch sees"):
         search_exact(queries, [(0, documents)], 1, ranks, device="cuda:77")
     with pytest.raises(UserError, match="no device 'abacus'"):
         search_exact(queries, [(0, documents)], 1, ranks, device="abacus")

@@ -29,7 +29,6 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     small = {
         cpu_products: {
             "PIECE_VECTORS": 30,
-            "PIECE_PRODUCTS": 1,
             "QUERY_VECTORS": 20,
             "TILE_DOCUMENTS": 40,
             "TILE_SCORES": 1,

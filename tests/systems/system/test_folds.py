@@ -15,6 +15,7 @@ from r2med import Record, Setup, System
 from r2med.data.fold_file import Folds, QueryFold, query_digest
 from r2med.foundation.store import Store
 from support import tiny_models, tiny_rerankers
+from support.chat_server import Server, answer
 from support.facts import error_states
 
 DATA = r2med.Dataset.of(
@@ -100,6 +101,36 @@ def test_settings_of_dense_models_are_those_of_every_fold(dense: Path, tmp_path:
     store = Store(tmp_path)
     alone = rankings(f"path:{dense}/fold-2(dims=4)", store)
     assert rankings(f"folds:{dense}(dims=4)", store)["b"] == alone["b"]
+
+
+@pytest.fixture
+def rewriting(chat_server: Server, store: Store, monkeypatch: pytest.MonkeyPatch) -> Setup:
+    """An LLM that rewrites every query in the same words."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    chat_server.otherwise = answer(tiny_models.SENTENCES[3])
+    return Setup(base_url=chat_server.address, store=store)
+
+
+def test_a_rewritten_query_is_searched_by_the_model_of_the_query_that_it_replaces(
+    dense: Path, rewriting: Setup, store: Store
+) -> None:
+    alone = {fold: rewritten(f"path:{dense}/fold-{fold}", rewriting, store) for fold in (1, 2)}
+    assert alone[1] != alone[2]
+    expected = {query: alone[fold][query] for query, fold in FOLD.items()}
+    assert rewritten(f"folds:{dense}", rewriting, store) == expected
+    assert rewritten(f"fuse(folds:{dense}, depth=9)", rewriting, store) == expected
+
+
+def test_models_of_folds_search_the_original_query_where_a_fusion_names_it(
+    dense: Path, rewriting: Setup, store: Store
+) -> None:
+    fused = f"fuse(folds:{dense}+bm25, queries=original:expanded, weights=1:0)"
+    assert rewritten(fused, rewriting, store) == rankings(f"folds:{dense}", store)
+
+
+def rewritten(retriever: str, setup: Setup, store: Store) -> dict[str, list[str]]:
+    run = System.parse(f"rewrite(gpt4) → {retriever}", setup).run(DATA, store, 7).run
+    return dict(zip(run.queries, run.id_lists(), strict=True))
 
 
 OTHERS = r2med.Dataset.of({"a": "another question"}, dict(DATA.corpus), {"a": {"d1": 1}})

@@ -166,7 +166,7 @@ def test_calls_costs_and_failures_inside_brackets_are_added_up(tmp_path: Path) -
         assert len(server.requests) == 16
         (stage,) = record.stages
         assert (stage.cost.calls, stage.failures, stage.asked, stage.failure_kinds) == (16, 0, 16, {})
-        assert stage.cost.llm_tokens > 0 and stage.cost.seconds > 0 and stage.latency_p50 == 0
+        assert stage.cost.llm_tokens > 0 and stage.cost.seconds > 0
         evaluate(System.parse(f"{system}+bm25(k1=2)", runtime), "demo/Biology", store=runtime.store)
         assert len(server.requests) == 16, "what was answered is not asked again"
 
@@ -219,4 +219,4 @@ def test_candidates_can_be_fused_with_a_system(store: Store, tmp_path: Path) -> 
 def test_notices_and_traces_of_a_part_are_those_of_the_whole(store: Store) -> None:
     dataset = load("demo/Biology", store)
     outcome = System.parse("[rm3 → bm25]+bm25(k1=2)", Setup(store=store)).run(dataset, store, 5)
-    assert isinstance(outcome.run, Run) and outcome.traces == {} and len(outcome.searched.report.searches) == 2
+    assert isinstance(outcome.run, Run) and outcome.traces == {}

@@ -49,11 +49,11 @@ References = Mapping[str, Sequence[str]]
 """Dataset -> the reference answers of its questions."""
 
 
-def answer_controls(pool: Sequence[Item], references: References, last: bool = False) -> dict[str, list[Control]]:
+def answer_controls(pool: Sequence[Item], references: References) -> dict[str, list[Control]]:
     """Return the controls of each kind for a pool of answers. Only the names of the datasets decide what is drawn.
 
-    The first sentence of an answer is replaced, or the `last` one, where the answer itself is expected. What follows is
-    kept only if it fits the new sentence.
+    The first sentence of an answer is replaced, because the answer itself is expected there. What follows is kept only
+    if it fits the new sentence.
     """
     known = {item.token: item for item in sorted(pool, key=lambda each: each.token) if item.texts["text"].strip()}
     makers = {REFERENCE: _with_reference, OTHER: _with_other, DENIED: _denying, ORDERED: _with_orders}
@@ -62,7 +62,7 @@ def answer_controls(pool: Sequence[Item], references: References, last: bool = F
     for kind, yes in GRADE_KINDS.items():
         chance = random.Random(f"{names_of_datasets} {kind}")
         items = _by_query(list(known.values()), chance)
-        texts = makers[kind](items, references, last, chance)
+        texts = makers[kind](items, references, chance)
         controls: dict[str, Control] = {}
         for item, text in islice(texts, CONTROLS):
             planted = Item(item.id, {**item.texts, "text": text}, item.rubric, source=item.source)
@@ -92,26 +92,26 @@ _Texts = Iterator[tuple[Item, str]]
 """An answer, and the text of a control that is made from it."""
 
 
-def _with_reference(items: Sequence[Item], references: References, last: bool, chance: random.Random) -> _Texts:
+def _with_reference(items: Sequence[Item], references: References, chance: random.Random) -> _Texts:
     for item, wording in _worded(items, WORDINGS, chance):
         reference = item.texts["reference"]
-        kept = _rest(item, last) if names_answer(item.texts["text"], reference) else []
-        yield item, _joined(_worded_text(wording, reference), kept, last)
+        kept = sentences(item.texts["text"])[1:] if names_answer(item.texts["text"], reference) else []
+        yield item, " ".join([_worded_text(wording, reference), *kept])
 
 
-def _with_other(items: Sequence[Item], references: References, last: bool, chance: random.Random) -> _Texts:
+def _with_other(items: Sequence[Item], references: References, chance: random.Random) -> _Texts:
     for item, wording in _worded(items, WORDINGS, chance):
         if other := _other(item, references, chance):
-            yield item, _joined(_worded_text(wording, other), _rest_without(item, last), last)
+            yield item, " ".join([_worded_text(wording, other), *_rest_without(item)])
 
 
-def _denying(items: Sequence[Item], references: References, last: bool, chance: random.Random) -> _Texts:
+def _denying(items: Sequence[Item], references: References, chance: random.Random) -> _Texts:
     for item, wording in _worded(items, DENIALS, chance):
-        yield item, _joined(_worded_text(wording, item.texts["reference"]), _rest_without(item, last), last)
+        yield item, " ".join([_worded_text(wording, item.texts["reference"]), *_rest_without(item)])
 
 
-def _with_orders(items: Sequence[Item], references: References, last: bool, chance: random.Random) -> _Texts:
-    for item, text in _with_other(items, references, last, chance):
+def _with_orders(items: Sequence[Item], references: References, chance: random.Random) -> _Texts:
+    for item, text in _with_other(items, references, chance):
         yield item, ordered(text, chance, "answer", ANSWER_ORDERS)
 
 
@@ -127,21 +127,10 @@ def _worded_text(wording: str, answer: str) -> str:
     return wording.format(answer.strip().rstrip("."))
 
 
-def _rest(item: Item, last: bool) -> list[str]:
-    parts = sentences(item.texts["text"])
-    return parts[:-1] if last else parts[1:]
-
-
-def _rest_without(item: Item, last: bool) -> list[str]:
+def _rest_without(item: Item) -> list[str]:
     """Return the other sentences of an answer that neither name the reference nor are a part of it."""
-    reference = item.texts["reference"]
-    return [
-        part for part in _rest(item, last) if not names_answer(part, reference) and not names_answer(reference, part)
-    ]
-
-
-def _joined(sentence: str, rest: Sequence[str], last: bool) -> str:
-    return " ".join((*rest, sentence) if last else (sentence, *rest))
+    reference, parts = item.texts["reference"], sentences(item.texts["text"])[1:]
+    return [part for part in parts if not names_answer(part, reference) and not names_answer(reference, part)]
 
 
 def _other(item: Item, references: References, chance: random.Random) -> str:

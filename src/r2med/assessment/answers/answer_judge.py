@@ -37,7 +37,7 @@ class JudgeOfAnswers:
         return cls(
             LLMRater.of(chat, RUBRICS["answer-grade"], tally),
             LLMRater.of(chat, RUBRICS["citation"], tally),
-            Ask("match-nuggets", chat, prompt, MatchedNuggets, "EVALUATOR", tally=tally),
+            Ask(chat, prompt, MatchedNuggets, tally=tally),
         )
 
     @property

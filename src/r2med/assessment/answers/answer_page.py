@@ -7,23 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from r2med.assessment.answers.answer_scores import ACCURACY, ANSWER_MEASURES, SEARCH_MEASURES, UNDECIDED
+from r2med.assessment.answers.answer_scores import ANSWER_MEASURES, SEARCH_MEASURES
 from r2med.assessment.answers.answering import AnsweredSystems
 from r2med.assessment.answers.judge_table import judge_table
 from r2med.assessment.answers.search_tables import calibration_of, search_tables
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.standings import with_intervals
-from r2med.evaluation.comparison.undecided_ranges import UNDECIDED_NOTE, accuracies, with_ranges
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import CONDITIONS, SEARCHED, Condition
-from r2med.foundation.core.notices import joined
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Note, Page, Section, Table
 
 STATUS_NOTE = (
-    "not answered: refused, in another language, only the question again, cut off at the token limit, or unreadable; "
-    "these count as wrong. "
+    "not answered: no option, refused by the server, cut off at the token limit, or unreadable; these count as wrong. "
+    "abstained: open answers that settle on nothing, says the judge; these count as wrong, too. "
     "failed: the request failed; it has no score, and the same command asks it again. "
     "tokens and $/1,000: what the reader reads and writes for a question, and its dollars for 1,000 questions."
 )
@@ -33,18 +31,19 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     """Return the page with a table of all conditions, and the errors."""
     measures = measures_of(answered.records)
     repeated = any(record.repeat for record in answered.records)
+    graded = ("abstained",) if any(record.grades for record in answered.records) else ()
     rows = [
-        _row(record, condition, measures, repeated)
+        _row(record, condition, measures, repeated, bool(graded))
         for record in answered.records
         for condition in CONDITIONS
         if condition in record.statuses
     ]
     where = ("dataset", "system", "reader", "read", *(["repeat"] if repeated else []))
-    heads = (*where, "questions", *measures, "not answered", "failed", "tokens", "$/1,000")
+    heads = (*where, "questions", *measures, "not answered", *graded, "failed", "tokens", "$/1,000")
     parts: list[Any] = [Note(line, whole=True) for line in _notices(answered)]
     parts += [Note(line, "error", whole=True) for line in answered.errors]
     explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
-    note = joined(" ", [*explained, *([UNDECIDED_NOTE] if UNDECIDED in measures else []), STATUS_NOTE])
+    note = " ".join([*explained, STATUS_NOTE])
     tables = [_with_dollars(Table.of(heads, rows, "Answers", note, name="answers"))] if rows else []
     tables += search_tables(answered.records)
     if judges := judge_table(answered.records):
@@ -60,16 +59,12 @@ def _with_dollars(table: Table) -> Table:
 
 
 def measures_of(records: tuple[AnswerRecord, ...]) -> list[str]:
-    """Return the measures that any of the records has; the share of undecided answers only if there are any.
-
-    The measures of agents that search have tables of their own.
-    """
-    pairs = [pair for record in records for means in record.mean.values() for pair in means.items()]
-    known = {measure for measure, value in pairs if measure != UNDECIDED or value > 0}
-    return [measure for measure in ANSWER_MEASURES if measure in known.difference(SEARCH_MEASURES)]
+    """Return the measures that any of the records has. Those of agents that search have tables of their own."""
+    measured = {measure for record in records for means in record.mean.values() for measure in means}
+    return [measure for measure in ANSWER_MEASURES if measure in measured.difference(SEARCH_MEASURES)]
 
 
-def _row(record: AnswerRecord, condition: Condition, measures: list[str], repeated: bool) -> list[Value]:
+def _row(record: AnswerRecord, condition: Condition, measures: list[str], repeated: bool, graded: bool) -> list[Value]:
     statuses = record.statuses[condition]
     asked = sum(statuses.values())
     failed = statuses.get("failed", 0)
@@ -79,16 +74,14 @@ def _row(record: AnswerRecord, condition: Condition, measures: list[str], repeat
     cost = record.reader_costs.get(condition)
     tokens = round(cost.llm_tokens / max(1, asked)) if cost else None
     dollars = 1000 * cost.dollars / max(1, asked) if cost and not cost.unpriced else None
-    return [*where, asked, *means, asked - failed - statuses.get("answered", 0), failed, tokens, dollars]
+    not_answered = asked - failed - statuses.get("answered", 0)
+    abstained = [record.abstained(condition)] if graded else []
+    return [*where, asked, *means, not_answered, *abstained, failed, tokens, dollars]
 
 
 def mean_of(record: AnswerRecord, condition: Condition, measure: str) -> Estimate | None:
-    """Return the mean of a measure with its interval; None if no answer has a value. Accuracy may be a range."""
-    rows = list(record.per_query[condition].values())
-    if measure == ACCURACY:
-        values, undecided = accuracies(rows)
-        return with_ranges({"": np.array([values])}, {"": np.array([undecided])}, 1.0)[0] if values else None
-    values = [each[measure] for each in rows if measure in each]
+    """Return the mean of a measure with its interval; None if no answer has a value."""
+    values = [scores[measure] for scores in record.per_query[condition].values() if measure in scores]
     return with_intervals({"": np.array([values])}, 1.0)[0] if values else None
 
 
@@ -109,11 +102,11 @@ def _confidence(record: AnswerRecord) -> dict[str, Any]:
         name: {"value": each.value, "low": each.low, "high": each.high} if isinstance(each, Estimate) else each
         for name, each in calibration_of(record).items()
     }
-    return {**facts, "abstained": record.statuses[SEARCHED].get("refused", 0)}
+    return {**facts, "abstained": record.abstained(SEARCHED)}
 
 
 def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
-    """Return the means, statuses and costs as JSON values."""
+    """Return the means, statuses, grades and costs as JSON values."""
     return [
         {
             "system": record.system,
@@ -124,6 +117,7 @@ def answer_json(answered: AnsweredSystems) -> list[dict[str, Any]]:
             "form": record.form,
             "mean": record.mean,
             "statuses": record.statuses,
+            "grades": record.grades,
             "judge": record.judge.model_dump(mode="json") if record.judge else None,
             **({"searching": record.searching} if record.searching else {}),
             **({"confidence": _confidence(record)} if SEARCHED in record.statuses else {}),

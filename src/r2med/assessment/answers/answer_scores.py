@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from r2med.assessment.answers.answer_rule import by_rule
 from r2med.data.nuggets_file import Nugget
 from r2med.evaluation.records.answer_record import GivenAnswer
-from r2med.evaluation.records.answer_words import NuggetVerdict, can_be_right
+from r2med.evaluation.records.answer_words import RIGHT, NuggetVerdict, can_be_right
 from r2med.foundation.core.search_steps import SearchStep
 
-ACCURACY, UNDECIDED = "accuracy", "undecided"
+ACCURACY = "accuracy"
 NUGGET_RECALL, VITAL_RECALL, NUGGET_PRECISION = "nugget-recall", "vital-recall", "nugget-precision"
 CITATION_SUPPORT, CITATION_RELEVANCE = "citation-support", "citation-relevance"
 CONFIDENCE, BRIER = "confidence", "brier"
@@ -30,8 +30,7 @@ SEARCH_MEASURES = (*STEP_RECALL.values(), CONFIDENCE, BRIER)
 """The measures of agents that search and answer."""
 
 ANSWER_MEASURES: Mapping[str, str] = {
-    ACCURACY: "Share of right answers. An undecided answer counts as wrong, so this is the lower end of a range.",
-    UNDECIDED: "Share of answers that neither the rule nor a judge decided. Accuracy plus this is the upper end.",
+    ACCURACY: "Share of right answers. An option decides by itself, and a judge decides open answers.",
     NUGGET_RECALL: "Share of the nuggets in an answer. One that is there in part counts one half.",
     VITAL_RECALL: "Share of the vital nuggets that are completely in an answer.",
     NUGGET_PRECISION: "Share of the sentences of an answer that say a nugget.",
@@ -56,15 +55,14 @@ def scores_of(
     """Return measure -> value for all measures that are known for an answer.
 
     `nuggets` and `grades` (document -> grade) are those of the query. `judged` is True if a judge was asked. A failed
-    request has no values. An answer that was refused, cut off and so on is wrong, and contains no nuggets. An undecided
-    answer has the accuracy 0. A choice is never undecided, so it has no value of that measure.
+    request has no values. An answer that was refused, cut off and so on is wrong, and contains no nuggets. An open
+    answer without a grade has no accuracy. An answer that abstains has no citations and no statements to measure.
     """
     if answer.status == "failed":
         return {}
     verdict = is_right(answer, judged=judged)
     values = {
-        ACCURACY: float(bool(verdict)),
-        UNDECIDED: None if answer.options else float(verdict is None),
+        ACCURACY: None if verdict is None else float(verdict),
         **_nugget_scores(answer, nuggets),
         CITATION_SUPPORT: citation_support(answer),
         CITATION_RELEVANCE: citation_relevance(answer, grades),
@@ -102,14 +100,17 @@ def rule_verdict(answer: GivenAnswer, reference: str) -> bool | None:
 
 
 def is_right(answer: GivenAnswer, *, judged: bool) -> bool | None:
-    """Return True for a right answer, False for a wrong one, and None if that could not be decided.
+    """Return True for a right answer, False for a wrong one, and None if that is not decided.
 
-    If a judge was asked, it decides about open answers, and the rule is only its control. If it gave no usable answer,
-    nothing is decided. Without a judge, the rule decides.
+    A choice is decided by its option, an open answer by a judge: the rule is only the control of the judge.
     """
-    if not (possible := can_be_right(answer.status)):
-        return possible
-    return answer.by_judge if judged and not answer.options else answer.by_rule
+    if answer.options:
+        return answer.by_rule
+    if not judged:
+        return None
+    if not can_be_right(answer.status):
+        return False
+    return None if answer.grade is None else answer.grade == RIGHT
 
 
 def _nugget_scores(answer: GivenAnswer, nuggets: Sequence[Nugget]) -> dict[str, float | None]:
@@ -118,17 +119,18 @@ def _nugget_scores(answer: GivenAnswer, nuggets: Sequence[Nugget]) -> dict[str, 
         return {}
     credits = [_CREDIT[answer.nuggets[nugget.id]] for nugget in nuggets]
     vital = [answer.nuggets[nugget.id] == "support" for nugget in nuggets if nugget.vital]
+    counted = answer.is_answered and answer.statements
     return {
         NUGGET_RECALL: sum(credits) / len(credits),
         VITAL_RECALL: sum(vital) / len(vital) if vital else None,
-        NUGGET_PRECISION: answer.statements_found / answer.statements if answer.statements else None,
+        NUGGET_PRECISION: answer.statements_found / answer.statements if counted else None,
     }
 
 
 def citation_support(answer: GivenAnswer) -> float | None:
     """Return the share of supported sentences; None if the judge decided not all of them, or nothing was read."""
     verdicts = [sentence.supported for sentence in answer.sentences]
-    if answer.status != "answered" or not answer.read or not verdicts or None in verdicts:
+    if not answer.is_answered or not answer.read or not verdicts or None in verdicts:
         return None
     return sum(map(bool, verdicts)) / len(verdicts)
 
@@ -139,7 +141,7 @@ def citation_relevance(answer: GivenAnswer, grades: Mapping[str, int]) -> float 
     A passage counts once, however often it is cited. A citation of a passage that does not exist is not relevant, also
     one of an agent that did not search.
     """
-    if answer.status != "answered" or not (answer.read or answer.search):
+    if not answer.is_answered or not (answer.read or answer.search):
         return None
     cited = {document for sentence in answer.sentences for document in sentence.documents}
     unknown = sum(sentence.unknown for sentence in answer.sentences)

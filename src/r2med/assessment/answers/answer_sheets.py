@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
-from r2med.assessment.panels.planted_controls import UNTESTED, ControlTest, KindCount
+from r2med.assessment.panels.planted_controls import UNTESTED, ControlTest
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts
+from r2med.evaluation.records.answer_words import RIGHT
 from r2med.models.llm.llm_cards import LLMCard
 
 
@@ -21,8 +22,6 @@ class AnswerSheet:
     reader: LLMCard
     answers: Sequence[GivenAnswer]
     nuggets: Nuggets | None = None
-    topic: Hashable = None
-    """The topic of the reader's work. That of an answer is this one with its number."""
 
 
 Place = tuple[int, int]
@@ -52,13 +51,13 @@ class JudgedSheets:
     def facts(self, number: int, judge: JudgeOfAnswers, reader: LLMCard) -> JudgeFacts:
         """Return what the record of a sheet says about the judge."""
         sheet = self.sheets[number]
-        both = [each for each in sheet.answers if can_be_judged(each) and None not in (each.by_rule, each.by_judge)]
+        both = [each for each in sheet.answers if can_be_judged(each) and None not in (each.by_rule, each.grade)]
         tests = (self.grades, *self.tests.values())
         return JudgeFacts(
             judge=judge.name,
             controls={count.kind: (count.right, count.asked) for test in tests for count in test.counts},
             trust=self.grades.trust,
-            agreed=sum(each.by_rule == each.by_judge for each in both),
+            agreed=sum(each.by_rule == (each.grade == RIGHT) for each in both),
             both=len(both),
             own_family=bool(judge.grades.shared_families(reader)),
             failures=dict(sheet.failures),
@@ -68,14 +67,6 @@ class JudgedSheets:
 def can_be_judged(answer: GivenAnswer) -> bool:
     """Return True for an answer in the reader's own words."""
     return answer.status == "answered" and not answer.options
-
-
-def stated_test(facts: JudgeFacts, kinds: Mapping[str, bool]) -> ControlTest:
-    """Return how a judge answered the controls of these kinds, as a record states it."""
-    stated = facts.controls
-    return ControlTest(
-        tuple(KindCount(kind, yes, *stated[kind][::-1]) for kind, yes in kinds.items() if kind in stated)
-    )
 
 
 def judge_notices(judge: JudgeOfAnswers, reader: LLMCard, facts: JudgeFacts) -> Iterator[str]:

@@ -6,7 +6,7 @@ Answers come from the journal where it has them, so a killed command asks nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from operator import add
@@ -28,10 +28,10 @@ from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_dige
 from r2med.assessment.answers.reading import DEPTH, asked_queries
 from r2med.assessment.answers.scoring import ScoredAnswers, scored
 from r2med.assessment.answers.searched_answers import agent_cost, searched_answer
-from r2med.data.dataset import Dataset, Query
+from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, JudgeFacts, answer_key
+from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, answer_key
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, AnswerForm, Condition
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
@@ -39,11 +39,8 @@ from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.evaluation.running.evaluation import record_path, run_path
-from r2med.foundation.core.activities import Activity, Apart, belonging, doing
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Command, Notice
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.llm_cards import sampling_of
 from r2med.systems.system import System
@@ -70,16 +67,6 @@ def _stand_in(question: ReaderQuestion, system: str, reader: str) -> GivenAnswer
     text = " ".join(sentence.text for sentence in sentences)
     given = {"query": question.query.id, "condition": question.condition, "read": read}
     return GivenAnswer(**given, status="answered", text=text, sentences=sentences)
-
-
-def _questions(system: str, dataset: Dataset) -> Apart:
-    """Return all that is done about the questions of a dataset with a system, by the system, readers and judges."""
-
-    def activity(query: Query) -> Activity:
-        facts = {"dataset": dataset.name, "query.id": query.id}
-        return Activity(system, "CHAIN", facts, query.text, topic=(system, dataset.name, query.id))
-
-    return Apart([*map(activity, dataset.queries)])
 
 
 @dataclass(frozen=True)
@@ -208,22 +195,13 @@ class AnswerPlan:
         An error of one system or reader is reported, and the others go on. Raises UserError if the judge cannot be
         used: the answers of the readers are in the journal, and no record is written.
         """
-        with tracing(self.runtime.trace), ExitStack() as open_work:
-            return self._all_answered(out, announce, open_work)
-
-    def _all_answered(self, out: Path, announce: Callable[[str], None], open_work: ExitStack) -> AnsweredSystems:
         retrieval = self.retrieval
         if SEARCHED in self.conditions:
             retrieval = replace(retrieval, data=tuple(map(self._searched_data, retrieval.datasets())))
 
-        def within(system: System, dataset: Dataset) -> AbstractContextManager[None]:
-            topics = {query.id: (system.name, dataset.name, query.id) for query in dataset.queries}
-            open_work.enter_context(doing(lambda: _questions(system.name, dataset)))
-            return belonging(topics.items())
-
-        results = retrieval.evaluate(out, announce=announce, within=within)
+        results = retrieval.evaluate(out, announce=announce)
         errors: list[str] = [
-            Notice(f"{cell.system} on {cell.dataset}: ", cell.error) for cell in results if cell.record is None
+            f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None
         ]
         known: dict[Path, AnswerRecord] = {}
         work: list[_ReaderWork] = []
@@ -240,9 +218,9 @@ class AnswerPlan:
         for each in work:
             announce(f"{each.dataset.name} · {each.name}")
             try:
-                read.append(self._read(each, open_work))
+                read.append(self._read(each))
             except UserError as error:
-                errors.append(Notice(f"{each.name} on {each.dataset.name}: ", error))
+                errors.append(f"{each.name} on {each.dataset.name}: {error}")
             else:
                 if not self.judge:
                     [known[each.path]] = self._written([read.pop()])
@@ -265,7 +243,7 @@ class AnswerPlan:
                 try:
                     key = answer_key(self.key(dataset, record, reader), dataset.fingerprint)
                 except UserError as error:
-                    errors.append(Notice(f"{record.system} · {reader.card.spec} on {dataset.name}: ", error))
+                    errors.append(f"{record.system} · {reader.card.spec} on {dataset.name}: {error}")
                 else:
                     path = answer_record_path(out, record.system, dataset.name, reader.card.spec, key)
                     yield _ReaderWork(dataset, record, reader, run, path, key)
@@ -285,33 +263,19 @@ class AnswerPlan:
                 sheets.append(self._stand_ins(each.retrieval.system, each.dataset, each.reader, questions))
         AnswerJudging(JudgeOfAnswers.open(self.judge, self.runtime), sheets).check()
 
-    def ask(
-        self, dataset: Dataset, retrieval: Record, reader: AnswerReader, run_file: Path, path: Path,
-        tested: JudgeFacts | None = None,
-    ) -> AnswerRecord:  # fmt: skip
-        """Ask a reader with the passages of a run, and write its record to `path`.
-
-        With `tested`, how the judge answered its controls is taken from an earlier record, and it gets no others.
-        """
-        with tracing(self.runtime.trace), ExitStack() as open_work:
-            read = self._read(_ReaderWork(dataset, retrieval, reader, run_file, path), open_work)
-            (record,) = self._written([read], tested)
-        return record
-
-    def _read(self, each: _ReaderWork, open_work: ExitStack) -> _ReaderSaid:
-        """Ask a reader. Its work stays open in `open_work`, because the judge works on its answers later."""
+    def _read(self, each: _ReaderWork) -> _ReaderSaid:
+        """Ask a reader."""
         dataset, reader = each.dataset, each.reader
         judged = [query.id for query in dataset.queries if query.id in each.retrieval.per_query]
         run = WrittenRun(each.run_file, judged)
         lists = {query: [document for document, _ in run.top(query, self.passages)] for query in judged}
         questions = self._questions(reader, dataset, lists)
-        topic = open_work.enter_context(reader.reading(questions, each.retrieval.system, dataset.name))
         with self.runtime.network():
-            said = reader.about(dataset.label).ask(questions, topic)
+            said = reader.about(dataset.label).ask(questions)
         if SEARCHED in self.conditions:
             said = self._with_searched(said, each)
         nuggets = self._nuggets(dataset) if self.judge else None
-        return _ReaderSaid(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets, topic))
+        return _ReaderSaid(each, questions, said, AnswerSheet(dataset, reader.card, said.given, nuggets))
 
     def _with_searched(self, said: ReaderAnswers, each: _ReaderWork) -> ReaderAnswers:
         """Return the answers of a reader with those that it gave as an agent, which are in the record of its search."""
@@ -323,12 +287,12 @@ class AnswerPlan:
         # What the agent spent is a part of the cost of the search.
         return replace(said, given=[*said.given, *found], costs={**said.costs, SEARCHED: agent_cost(found)})
 
-    def _written(self, read: Sequence[_ReaderSaid], tested: JudgeFacts | None = None) -> list[AnswerRecord]:
+    def _written(self, read: Sequence[_ReaderSaid]) -> list[AnswerRecord]:
         """Score answers and write their records."""
         judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
         sheets = [each.sheet for each in read]
         with self.runtime.network():
-            done = scored(sheets, judge, untested=self.untested, tested=tested)
+            done = scored(sheets, judge, untested=self.untested)
         return [self._record(each, scores) for each, scores in zip(read, done, strict=True)]
 
     def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> AnswerRecord:
@@ -397,9 +361,7 @@ class AnswerPlan:
         form = self._form(dataset)
         questions = reader.questions(dataset, queries, others, lists, form, self.conditions, self.passages)
         if not questions:
-            raise UserError(
-                f"{dataset.name} has fewer than two different answers: ask with ", Command("answer", form="open")
-            )
+            raise UserError(f"{dataset.name} has fewer than two different answers: ask with r2med answer --form open")
         return questions
 
 
@@ -429,7 +391,7 @@ def plan_answers(
     if not systems:
         raise UserError("no system to read from: name one, such as bm25")
     if nuggets and not judge:
-        raise UserError("nuggets are matched by a judge: name one, as in ", Command("answer", judge="smollm2"))
+        raise UserError("nuggets are matched by a judge: name one, as in r2med answer --judge smollm2")
     if passages < 1:
         raise UserError(f"a reader reads at least 1 passage, not {passages}")
     for condition in conditions:

@@ -12,7 +12,6 @@ from r2med.assessment.answers.reading import asked_queries
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.evaluation.records.answer_words import AnswerForm
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Command
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.plurals import counted
@@ -57,9 +56,7 @@ def agent_questions(dataset: Dataset, form: AnswerForm, limit: int) -> Dataset:
         asked = [with_options(query, chosen[query.id]) for query in asked if len(chosen[query.id]) > 1]
         part = f"{part or 'all questions'} with their options"
     if not asked:
-        raise UserError(
-            f"{dataset.name} has fewer than two different answers: ask with ", Command("answer", form="open")
-        )
+        raise UserError(f"{dataset.name} has fewer than two different answers: ask with r2med answer --form open")
     labels: dict[str, Any] = {
         "qrels": Qrels({query.id: dataset.qrels[query.id] for query in asked}),
         "aspects": {query.id: dataset.aspects[query.id] for query in asked if query.id in dataset.aspects},

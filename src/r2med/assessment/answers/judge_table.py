@@ -16,7 +16,7 @@ JUDGE_NOTE = (
     "are drawn over all answers of a command; some are asked first, and others among the answers. "
     "rule: of the answers that are the reference word for word (by rule), the share that the judge calls right. The "
     "judge decides, and the rule is only its control. no answer: questions to the judge without a usable answer; "
-    "these answers are undecided."
+    "these answers have no accuracy."
 )
 
 

@@ -7,14 +7,11 @@ those of nuggets or of citations grades only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from r2med.assessment.answers.answer_controls import (
-    CITATION_KINDS,
-    GRADE_KINDS,
-    NUGGET_KINDS,
     answer_controls,
     citation_controls,
     nugget_controls,
@@ -27,14 +24,12 @@ from r2med.assessment.answers.answer_sheets import (
     JudgedSheets,
     Place,
     can_be_judged,
-    stated_test,
 )
 from r2med.assessment.answers.nugget_matching import (
     MAX_SENTENCES,
     AnswerNuggets,
     match_nuggets,
     nugget_item,
-    nugget_question,
     nuggets_of_item,
 )
 from r2med.assessment.panels.panel import Panel, Rated
@@ -42,10 +37,10 @@ from r2med.assessment.panels.planted_controls import FEWEST_CONTROLS, Control, C
 from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
-from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer, JudgeFacts
+from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer
 from r2med.evaluation.records.answer_words import can_be_right
-from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.plan import Plan
+from r2med.models.ask.ask import AskedItem
 
 MORE_QUESTIONS = "ask more questions, or use a judge that is not tested (r2med answer --untested)"
 """What helps if there are too few controls."""
@@ -59,8 +54,6 @@ class AnswerJudging:
     sheets: Sequence[AnswerSheet]
     untested: bool = False
     """True if the judge is used although there are too few controls."""
-    tested: JudgeFacts | None = None
-    """How the judge answered controls in an earlier command whose verdicts are read again. Nothing is tested then."""
 
     @cached_property
     def datasets(self) -> Mapping[str, Dataset]:
@@ -73,7 +66,7 @@ class AnswerJudging:
         return {sheet.dataset.name: sheet.nuggets for sheet in self.sheets if sheet.nuggets}
 
     def _planted(self, found: Mapping[str, Sequence[Control]]) -> tuple[Control, ...]:
-        return plant(found, " ".join(self.datasets)) if self.tested is None else ()
+        return plant(found, " ".join(self.datasets))
 
     @cached_property
     def _judged(self) -> list[tuple[Place, GivenAnswer]]:
@@ -145,7 +138,7 @@ class AnswerJudging:
 
     def check(self) -> None:
         """Raise UserError if the answers give too few controls for grades, and the judge is to be tested."""
-        if self.tested is None and self._graded:
+        if self._graded:
             self.panel.check(MORE_QUESTIONS)
 
     def preview(self) -> list[Plan]:
@@ -154,7 +147,7 @@ class AnswerJudging:
         nuggets = [*(each.item for each in self.nugget_controls), *self._matched.values()]
         return [
             judge.grades.preview(self.panel.items([*self._graded.values()])),
-            judge.nuggets.preview([nugget_question(item) for item in nuggets]),
+            judge.nuggets.preview([AskedItem(item.texts) for item in nuggets]),
             judge.citations.preview(self.citation_panel.items([*self._cited.values()])),
         ]
 
@@ -168,8 +161,7 @@ class AnswerJudging:
             if number in grades.failures:
                 failures.append((place[0], grades.failures[number]))
             elif rating := grades.ratings.get(number):
-                right = self.judge.grades.says_yes(rating)
-                given[place] = given[place].model_copy(update={"by_judge": right, "why": rating.why})
+                given[place] = given[place].model_copy(update={"grade": rating.word, "why": rating.why})
         nuggets, found = self._ask_nuggets(failures)
         citations, supported = self._ask_citations(failures)
         for place, match in found.items():
@@ -201,10 +193,8 @@ class AnswerJudging:
     def _ask_grades(self) -> tuple[ControlTest, Rated]:
         pool = list(self._graded.values())
         judge = self.judge.grades
-        stated = stated_test(self.tested, GRADE_KINDS) if self.tested is not None else None
-        test = stated or self.panel.test(judge, "answers")
-        with belonging((id(item), self._topic(place)) for place, item in self._graded.items()):
-            return test, self.panel.rate(judge, pool)
+        test = self.panel.test(judge, "answers")
+        return test, self.panel.rate(judge, pool)
 
     def _ask_citations(
         self, failures: list[tuple[int, str]]
@@ -213,12 +203,10 @@ class AnswerJudging:
         items, judge, panel = self._cited, self.judge.citations, self.citation_panel
         if not items:
             return ControlTest(), {}
-        stated = stated_test(self.tested, CITATION_KINDS) if self.tested is not None else None
-        test = stated or panel.ask_controls(judge)
+        test = panel.ask_controls(judge)
         if not self._does(test):
             return test, {}
-        with belonging((id(item), self._topic(place)) for (place, _), item in items.items()):
-            rated = panel.rate(judge, list(items.values()))
+        rated = panel.rate(judge, list(items.values()))
         places = list(items)
         failures += [(places[number][0][0], kind) for number, kind in rated.failures.items()]
         said = {place: judge.says_yes(rated.ratings.get(number)) for number, place in enumerate(places)}
@@ -229,12 +217,10 @@ class AnswerJudging:
         items, planted = self._matched, self.nugget_controls
         if not items:
             return ControlTest(), {}
-        stated = stated_test(self.tested, NUGGET_KINDS) if self.tested is not None else None
-        test = stated or self._counted(planted, self._match([control.item for control in planted])[0])
+        test = self._counted(planted, self._match([control.item for control in planted])[0])
         if not self._does(test):
             return test, {}
-        with belonging((id(item), self._topic(place)) for place, item in items.items()):
-            found, lost = self._match(list(items.values()))
+        found, lost = self._match(list(items.values()))
         places = list(items)
         failures += [(places[number][0], kind) for number, kind in lost.items()]
         return test, {place: found[number] for number, place in enumerate(places) if number in found}
@@ -252,14 +238,13 @@ class AnswerJudging:
 
     def _match(self, items: Sequence[Item]) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
         """Return what the judge found, and failures, by the number of the item."""
-        planted = {each.item.token: each.kind for each in self.nugget_controls}
         found: dict[int, AnswerNuggets] = {}
         lost: dict[int, str] = {}
         for name, dataset in self.datasets.items():
             numbers = [number for number, item in enumerate(items) if item.source == name]
             asked = [items[number] for number in numbers]
             question = self.judge.nuggets.about(dataset.label)
-            matches, failed = match_nuggets(question, asked, self.nuggets, planted)
+            matches, failed = match_nuggets(question, asked, self.nuggets)
             found |= {numbers[place]: match for place, match in matches.items()}
             lost |= {numbers[place]: kind for place, kind in failed.items()}
         return found, lost
@@ -267,10 +252,6 @@ class AnswerJudging:
     def _does(self, test: ControlTest) -> bool:
         """Return True if a judge may match nuggets or check citations."""
         return not test.fault and (self.untested or test.is_enough)
-
-    def _topic(self, place: Place) -> Hashable:
-        """Return the topic of the reader's work on an answer."""
-        return self.sheets[place[0]].topic, place[1]
 
     def _without_facts(self, sheet: AnswerSheet, answer: GivenAnswer, matched: bool) -> GivenAnswer:
         """Return an answer that was refused and so on with none of the nuggets, if nuggets are matched."""

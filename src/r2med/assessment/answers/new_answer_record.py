@@ -6,13 +6,13 @@ import datetime
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from r2med.assessment.answers.reader import ReaderAnswers
+from r2med.assessment.answers.remarks import remark_notices
 from r2med.assessment.answers.scoring import ScoredAnswers
 from r2med.assessment.answers.searched_answers import searching_means
 from r2med.data.dataset import Dataset
@@ -63,8 +63,8 @@ def write_answer_record(
     said: ReaderAnswers,
     scored: ScoredAnswers,
     notices: Sequence[str],
-    nuggets: str = "",
-    varies: bool | None = None,
+    nuggets: str,
+    varies: bool,
 ) -> AnswerRecord:
     """Write the answers and their record, and return the record."""
     asked = dict.fromkeys(each.query for each in scored.answers)
@@ -82,6 +82,7 @@ def write_answer_record(
         mean=_means(answers),
         per_query=_per_query(answers),
         statuses=_statuses(answers),
+        grades=_grades(answers) if scored.judge else {},
         queries={query: facts[query] for query in asked},
         retrieval={query: retrieval.per_query[query][headline] for query in asked},
         answers=write_answers(answers, path),
@@ -89,15 +90,14 @@ def write_answer_record(
         nuggets=nuggets,
         judge=scored.judge,
         costs={
-            "retrieval": _bare(
-                total(stage.cost for stage in retrieval.stages) + Cost(unpriced=int(not retrieval.cost_is_known))
-            ),
-            "reader": _bare(said.cost),
-            **({"judge": _bare(scored.cost)} if scored.judge else {}),
+            "retrieval": total(stage.cost for stage in retrieval.stages)
+            + Cost(unpriced=int(not retrieval.cost_is_known)),
+            "reader": said.cost,
+            **({"judge": scored.cost} if scored.judge else {}),
         },
-        reader_costs={condition: _bare(cost) for condition, cost in said.costs.items()},
+        reader_costs=dict(said.costs),
         searching=searching_means(answers),
-        notices=(*notices, *scored.notices),
+        notices=(*notices, *scored.notices, *remark_notices(answers)),
         versions=installed_versions(),
         source=source_digest(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -124,8 +124,8 @@ def recorded_answers(path: Path, key: str) -> AnswerRecord | None:
         return None
     failed = sum(each.get("failed", 0) for each in record.statuses.values()) + _failed_judgements(record)
     # Answers are in the journal, so only failed calls are repeated. Offline, a record made online is made again, so
-    # that the new one can say that no text left this machine. A record from a pack is scored again.
-    return None if failed or record.unpacked or (is_offline() and not record.offline) else record
+    # that the new one can say that no text left this machine.
+    return None if failed or (is_offline() and not record.offline) else record
 
 
 def _failed_judgements(record: AnswerRecord) -> int:
@@ -133,10 +133,6 @@ def _failed_judgements(record: AnswerRecord) -> int:
     final = {*FROM_THE_MODEL, "unreadable", "context_length"}
     failures = record.judge.failures if record.judge else {}
     return sum(count for kind, count in failures.items() if kind not in final)
-
-
-def _bare(cost: Cost) -> Cost:
-    return replace(cost, latencies=())
 
 
 def _conditions(answers: Sequence[GivenAnswer]) -> dict[Condition, list[GivenAnswer]]:
@@ -163,3 +159,10 @@ def _means(answers: Sequence[GivenAnswer]) -> dict[Condition, dict[str, float]]:
 
 def _statuses(answers: Sequence[GivenAnswer]) -> dict[Condition, dict[Any, int]]:
     return {condition: dict(Counter(each.status for each in part)) for condition, part in _conditions(answers).items()}
+
+
+def _grades(answers: Sequence[GivenAnswer]) -> dict[Condition, dict[Any, int]]:
+    return {
+        condition: dict(Counter(each.grade for each in part if each.grade))
+        for condition, part in _conditions(answers).items()
+    }

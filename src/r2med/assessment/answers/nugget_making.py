@@ -91,11 +91,7 @@ class NuggetPlan:
     def items(self) -> list[AskedItem]:
         """The questions with their references, as the LLM is asked about them."""
         return [
-            AskedItem(
-                query.id,
-                {"question": query.text, "text": query.answer, "most": str(MAX_NUGGETS)},
-                {"query.id": query.id},
-            )
+            AskedItem({"question": query.text, "text": query.answer, "most": str(MAX_NUGGETS)})
             for query in self.queries
         ]
 
@@ -127,4 +123,4 @@ def plan_nuggets(dataset: Dataset, llm: str, runtime: Runtime) -> NuggetPlan:
         raise UserError(f"{dataset.name} has no reference answers: nuggets are made from the field 'answer' of queries")
     chat = open_chat(resolve_llm(llm, runtime.setup), runtime)
     prompt = packaged_template("r2med.assessment.answers", "make-nuggets")
-    return NuggetPlan(queries, Ask("make-nuggets", chat, prompt, _References), dataset.label)
+    return NuggetPlan(queries, Ask(chat, prompt, _References), dataset.label)

@@ -94,29 +94,19 @@ def match_nuggets(
     ask: Ask,
     items: Sequence[Item],
     nuggets: Mapping[str, Nuggets],
-    planted: Mapping[str, str] | None = None,
 ) -> tuple[dict[int, AnswerNuggets], dict[int, str]]:
     """Match the nuggets of answers. Return what was found and the kinds of failures, by the number of the item.
 
-    `nuggets` are those of each dataset. `planted` are the controls among the items: token -> kind. Raises UserError if
-    the server fails.
+    `nuggets` are those of each dataset. Raises UserError if the server fails.
     """
 
     def read(number: int, answer: MatchedNuggets) -> AnswerNuggets:
         item = items[number]
         return _found(answer.nuggets, nuggets_of_item(item, nuggets), len(item.texts["text"].splitlines()))
 
-    answers = ask.ask([nugget_question(item, planted) for item in items], read)
+    answers = ask.ask([AskedItem(item.texts) for item in items], read)
     refuse_lost(ask.chat.card.spec, answers.failures, len(items))
     return answers.outcomes, answers.failures
-
-
-def nugget_question(item: Item, planted: Mapping[str, str] | None = None) -> AskedItem:
-    """Return what an LLM is asked about an item."""
-    facts = {"query.id": item.id[0], "dataset": item.source}
-    if kind := (planted or {}).get(item.token):
-        facts["control"] = kind
-    return AskedItem(item.id[0], item.texts, facts, within=id(item))
 
 
 def nuggets_of_item(item: Item, nuggets: Mapping[str, Nuggets]) -> Sequence[Nugget]:

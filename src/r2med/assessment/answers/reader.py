@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import starmap
-from typing import assert_never
+from typing import Any, assert_never
 
 from r2med.assessment.answers.answer_options import options_of
-from r2med.assessment.answers.citations import cited_sentences
+from r2med.assessment.answers.citations import cited_sentences, without_citations
 from r2med.assessment.answers.reader_prompts import ReaderQuestion, as_sent, reader_question
 from r2med.assessment.answers.reading import ReadPassages, random_passages, relevant_passages, retrieved_passages
-from r2med.assessment.answers.statuses import refuses, status_of
+from r2med.assessment.answers.remarks import remarks_on
+from r2med.assessment.answers.stated_option import stated_option
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import GivenAnswer
 from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition
-from r2med.foundation.core.activities import (
-    Activity,
-    ActivityResult,
-    Apart,
-    DocumentsRanked,
-    ListedDocument,
-    doing,
-    happened,
-)
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.ask.answers import Choice, OpenAnswer
+from r2med.models.ask.answers import OpenAnswer, WrittenChoice
 from r2med.models.ask.ask import Tally, preview, put
 from r2med.models.llm.chat import FROM_THE_MODEL
 from r2med.models.llm.journaled import JournaledChat, open_chat
@@ -37,15 +26,6 @@ from r2med.models.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 
 CUT_OFF = "truncated"
 """The failure of an answer that the LLM wrote until its token limit. A second one would cost as much and end there."""
-
-
-@dataclass(frozen=True)
-class _Reply:
-    """What a reader replied: an answer in its own words, or the number of an option."""
-
-    text: str = ""
-    choice: int | None = None
-    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,69 +116,30 @@ class AnswerReader:
         cut = sum(each.cut > 0 for each in questions if each.prompt.fits)
         return preview(self.chat, (each.prompt for each in questions), note, cut)
 
-    @contextmanager
-    def reading(self, questions: Sequence[ReaderQuestion], system: str = "", dataset: str = "") -> Iterator[Hashable]:
-        """Say that questions are read and judged in this block. Yield their topic, for `ask`.
-
-        An answer is a part of the work on its question, if that is open: (system, dataset, query id).
-        """
-        reader = self.card.spec
-        topic = system, dataset, reader
-
-        def activity(number: int, asked: ReaderQuestion) -> Activity:
-            name, query = f"{reader}, {asked.condition}", asked.query
-            facts = {"query.id": query.id, "condition": asked.condition}
-            return Activity(name, "CHAIN", facts, query.text, topic=(topic, number), within=(system, dataset, query.id))
-
-        with doing(lambda: Apart([*starmap(activity, enumerate(questions))])):
-            for number, each in enumerate(questions):
-                _say_read((topic, number), each, system)
-            yield topic
-
-    def ask(self, questions: Sequence[ReaderQuestion], topic: Hashable = None) -> ReaderAnswers:
-        """Ask all questions. `topic` is that of `reading`."""
+    def ask(self, questions: Sequence[ReaderQuestion]) -> ReaderAnswers:
+        """Ask all questions."""
         prompts = {number: each.prompt for number, each in enumerate(questions)}
-        asked = put(
-            self.chat,
-            prompts,
-            _read,
-            self.tally,
-            otherwise=_read_prose,
-            final={CUT_OFF},
-            topic=lambda number: (topic, number),
-        )
+        asked = put(self.chat, prompts, _read, self.tally, otherwise=_read_prose, final={CUT_OFF})
         given = [
             _given(as_sent(each, asked.prompts.get(number)), asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)
         ]
-        for number, answer in enumerate(given):
-            happened(partial(ActivityResult, (topic, number), {"status": answer.status}, answer.text))
         costs: dict[Condition, Cost] = {each.condition: NOTHING for each in questions}
         for number, each in enumerate(questions):
             costs[each.condition] += asked.costs.get(number, NOTHING)
         return ReaderAnswers(given, asked.cost, costs)
 
 
-def _say_read(topic: Hashable, question: ReaderQuestion, system: str) -> None:
-    """Say which passages are read to answer a question."""
-    read, query = question.read, question.query
-    name = system if question.condition == "retrieved" else question.condition
-    if read.documents:
-        with doing(lambda: Activity(name, "RETRIEVER", {"query.id": query.id}, query.text, within=topic)):
-            passages = zip(read.documents, read.texts, strict=True)
-            happened(lambda: DocumentsRanked([[ListedDocument(id, None, partial(str, text)) for id, text in passages]]))
+def _read(number: int, answer: OpenAnswer | WrittenChoice) -> str:
+    return answer.choice if isinstance(answer, WrittenChoice) else answer.answer
 
 
-def _read(number: int, answer: OpenAnswer | Choice) -> _Reply:
-    return _Reply(choice=answer.choice) if isinstance(answer, Choice) else _Reply(answer.answer)
+def _read_prose(number: int, text: str) -> str | None:
+    """Return an answer in prose. It is not asked again, because the reader has answered, if not in JSON."""
+    return None if "{" in text else text.strip()
 
 
-def _read_prose(number: int, text: str) -> _Reply | None:
-    """Return a refusal that is not JSON. It is not asked again, because the reader has answered."""
-    return _Reply(text, refused=True) if refuses(text) else None
-
-
-def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> GivenAnswer:
+def _given(question: ReaderQuestion, reply: str | None, failure: str) -> GivenAnswer:
     answer = GivenAnswer(
         query=question.query.id,
         condition=question.condition,
@@ -210,11 +151,23 @@ def _given(question: ReaderQuestion, reply: _Reply | None, failure: str) -> Give
     )
     if reply is None:
         return answer.model_copy(update={"status": failed_status(failure), "failure": failure})
-    if reply.choice is not None:
-        return answer.model_copy(update={"choice": reply.choice, "text": question.options[reply.choice]})
-    status = "refused" if reply.refused else status_of(reply.text, question.query.text)
-    sentences = cited_sentences(reply.text, question.read.documents, question.read.texts)
-    return answer.model_copy(update={"status": status, "text": reply.text, "sentences": sentences})
+    if question.options:
+        return answer.model_copy(update=chosen(reply, question.options))
+    return answer.model_copy(update=said(reply, question.query, question.read))
+
+
+def chosen(text: str, options: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of an answer to a choice: the option that it states, or that it states none."""
+    number = stated_option(without_citations(text), options)
+    if number is None:
+        return {"status": "no option", "text": text}
+    return {"choice": number, "text": options[number]}
+
+
+def said(text: str, query: Query, read: ReadPassages) -> dict[str, Any]:
+    """Return the fields of an open answer: its text, its sentences with their citations, and remarks."""
+    sentences = cited_sentences(text, read.documents, read.texts)
+    return {"text": text, "sentences": sentences, "remarks": remarks_on(text, query.text, read.texts)}
 
 
 def failed_status(failure: str) -> AnswerStatus:

@@ -10,7 +10,7 @@ from r2med.assessment.answers.reading import ReadPassages
 from r2med.data.dataset import Query
 from r2med.evaluation.records.answer_words import READ_CONDITIONS, AnswerForm, Condition
 from r2med.foundation.store import digest
-from r2med.models.ask.answers import LLMAnswer, OpenAnswer, choice_of
+from r2med.models.ask.answers import LLMAnswer, OpenAnswer, written_choice_of
 from r2med.models.ask.ask import SYSTEM, framed_fields
 from r2med.models.ask.json_answers import JsonQuestion
 from r2med.models.llm.chat import Failure, Message
@@ -66,7 +66,7 @@ def reader_question(
     """
     template = reader_template("choice" if options else "open", condition)
     room = Fitter(card, SYSTEM).room if room is None else room
-    answer: type[LLMAnswer] = choice_of(len(options)) if options else OpenAnswer
+    answer: type[LLMAnswer] = written_choice_of(len(options)) if options else OpenAnswer
     shown = passages
 
     def messages(size: int) -> tuple[Message, ...]:

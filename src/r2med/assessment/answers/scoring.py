@@ -1,4 +1,4 @@
-"""Score answers: by the chosen option, by a judge or else a rule, and with a judge also by nuggets and citations."""
+"""Score answers: by the chosen option or by a judge, who also reads nuggets and citations."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ def scored(
     judge: JudgeOfAnswers | None,
     *,
     untested: bool = False,
-    tested: JudgeFacts | None = None,
 ) -> list[ScoredAnswers]:
     """Return the answers of each sheet with all scores that can be computed.
 
     A judge first gets planted controls. Raises UserError if it fails those of grades. If it fails those of nuggets or
-    of citations, the measures of these have no values, and a notice says so. The other arguments are those of
+    of citations, the measures of these have no values, and a notice says so. `untested` is that of
     `AnswerJudging`.
     """
     ruled = [with_rules(sheet) for sheet in sheets]
     if judge is None or not any(can_be_judged(each) for sheet in ruled for each in sheet.answers):
         return [_scored(sheet, sheet.answers, None, _unjudged_notices(sheet)) for sheet in ruled]
-    judged = AnswerJudging(judge, ruled, untested, tested).ask()
+    judged = AnswerJudging(judge, ruled, untested).ask()
     counts = [sum(map(can_be_judged, sheet.answers)) for sheet in ruled]
     found = []
     for number, sheet in enumerate(ruled):
@@ -74,7 +73,9 @@ def _scored(
     notices: Iterable[str],
     cost: Cost = NOTHING,
 ) -> ScoredAnswers:
-    done = tuple(_with_scores(each, sheet.dataset, sheet.nuggets, judged=facts is not None) for each in answers)
+    # If there is nothing to judge, every answer is already decided: it was cut off, refused and so on.
+    judged = facts is not None or not any(map(can_be_judged, answers))
+    done = tuple(_with_scores(each, sheet.dataset, sheet.nuggets, judged=judged) for each in answers)
     return ScoredAnswers(done, facts, cost, tuple(notices))
 
 
@@ -86,14 +87,9 @@ def _with_scores(answer: GivenAnswer, dataset: Dataset, nuggets: Nuggets | None,
 
 def _unjudged_notices(sheet: AnswerSheet) -> Iterator[str]:
     """Yield what a reader of scores without a judge should know."""
-    written = [each for each in sheet.answers if can_be_judged(each)]
-    if undecided := sum(each.by_rule is None for each in written):
-        yield (
-            f"{undecided:,} of {len(written):,} answers are undecided: without a judge, only an answer that is the "
-            "reference counts as right. A judge would decide them."
-        )
-    if sheet.nuggets and written:
-        yield "Nuggets were not matched and citations not checked, because no judge was named."
+    if any(map(can_be_judged, sheet.answers)):
+        also = ", nuggets were not matched and citations not checked" if sheet.nuggets else ""
+        yield f"Not judged: open answers have no accuracy{also}, because no judge was named (--judge LLM)."
 
 
 def _notices(sheet: AnswerSheet) -> Iterator[str]:

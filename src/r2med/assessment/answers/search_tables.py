@@ -13,7 +13,6 @@ from r2med.assessment.answers.answer_scores import (
     CITATION_RELEVANCE,
     CONFIDENCE,
     STEP_RECALL,
-    UNDECIDED,
 )
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.standings import with_intervals
@@ -40,7 +39,8 @@ FUNNEL_NOTE = (
 CONFIDENCE_NOTE = (
     "Over the answers that state a confidence and whose truth is decided. too sure: mean confidence minus accuracy. "
     "Brier: the mean square of the difference of confidence and truth; lower is better. ECE: the expected calibration "
-    "error in ten bins. when wrong: the mean confidence of wrong answers. abstained: answers that decline to answer. "
+    "error in ten bins. when wrong: the mean confidence of wrong answers. abstained: open answers that, says "
+    "the judge, settle on nothing. "
     f"Fewer than {FEWEST_DECIDED} answers give no interval of too sure and Brier, because it would be too narrow."
 )
 PATH_NOTE = (
@@ -95,9 +95,7 @@ def brier_score(values: Sequence[float]) -> Estimate | None:
 def believed(record: AnswerRecord) -> tuple[list[float], list[float]]:
     """Return the confidences and the truth, 0 or 1, of the answers of an agent for which both are known."""
     rows = [
-        scores
-        for scores in record.per_query.get(SEARCHED, {}).values()
-        if CONFIDENCE in scores and ACCURACY in scores and not scores.get(UNDECIDED)
+        scores for scores in record.per_query.get(SEARCHED, {}).values() if CONFIDENCE in scores and ACCURACY in scores
     ]
     return [row[CONFIDENCE] for row in rows], [row[ACCURACY] for row in rows]
 
@@ -138,9 +136,9 @@ def _confidence(records: Sequence[AnswerRecord]) -> Table:
     rows, where = [], _heads(records)
     for record in records:
         facts = calibration_of(record)
-        refused, asked = record.statuses[SEARCHED].get("refused", 0), sum(record.statuses[SEARCHED].values())
+        abstained, asked = record.abstained(SEARCHED), sum(record.statuses[SEARCHED].values())
         named = ("answers", "confidence", "too_sure", "brier", "ece", "when_wrong")
-        rows.append([*_where(record, where), *(_rounded(facts[name]) for name in named), refused, asked])
+        rows.append([*_where(record, where), *(_rounded(facts[name]) for name in named), abstained, asked])
     heads = ("answers", "confidence", "too sure", "Brier", "ECE", "when wrong", "abstained", "asked")
     return Table.of((*where, *heads), rows, "Confidence", CONFIDENCE_NOTE, name="confidence")
 

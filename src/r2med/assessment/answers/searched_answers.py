@@ -7,18 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from r2med.assessment.answers.citations import cited_sentences, without_citations
-from r2med.assessment.answers.reader import failed_status
-from r2med.assessment.answers.reading import passages_of
-from r2med.assessment.answers.statuses import status_of
+from r2med.assessment.answers.reader import chosen, failed_status, said
+from r2med.assessment.answers.reading import ReadPassages, passages_of
 from r2med.assessment.panels.control_texts import names_answer
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import GivenAnswer, SearchFacts
 from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm, AnswerStatus, NamedBy
 from r2med.foundation.core.cost import Cost
-from r2med.models.ask.answers import choice_of
 from r2med.models.llm.costs import dollars, is_priced
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import first_words
@@ -107,7 +103,7 @@ def searched_answer(
 ) -> GivenAnswer:
     """Return the answer of an agent to one question, from the trace of its conversation; None if it has none.
 
-    `card` is the agent's LLM, for its prices. A choice is the letter of one of the query's options.
+    `card` is the agent's LLM, for its prices. A choice is the one of the query's options that the answer states.
     """
     options = query.options if form == "choice" else ()
     if trace is None:
@@ -133,15 +129,11 @@ def searched_answer(
     if facts.confidence is None:
         facts = facts.model_copy(update={"confidence": confidence})
     answer = answer.model_copy(update={"search": facts})
-    said: dict[str, Any] = {"text": text, "status": status_of(text, query.text)}
-    if options and said["status"] != "refused":
-        number = chosen_option(without_citations(text), len(options))
-        if number is None:
-            return _without_answer(answer, "unreadable")
-        said = {"text": options[number], "choice": number, "status": "answered"}
-    if not (options and said["status"] == "refused"):
-        said["sentences"] = cited_sentences(text, read, passages_of(dataset, read).texts)
-    return answer.model_copy(update=said)
+    passages = ReadPassages(read, passages_of(dataset, read).texts)
+    if not options:
+        return answer.model_copy(update=said(text, query, passages))
+    sentences = cited_sentences(text, read, passages.texts)
+    return answer.model_copy(update={**chosen(text, options), "sentences": sentences})
 
 
 def _without_answer(answer: GivenAnswer, failure: str) -> GivenAnswer:
@@ -158,14 +150,6 @@ def searched_status(failure: str) -> AnswerStatus:
     An agent that fills the context of its LLM has done so itself. Asked again, it would do so again: it is wrong.
     """
     return "cut off" if failure == "context_length" else failed_status(failure)
-
-
-def chosen_option(text: str, count: int) -> int | None:
-    """Return the number of the option that an answer names by its letter, from 0; None if it names none."""
-    try:
-        return choice_of(count)(choice=text).choice
-    except ValidationError:
-        return None
 
 
 def search_facts(query: Query, conversation: AgentConversation, dataset: Dataset, card: LLMCard | None) -> SearchFacts:

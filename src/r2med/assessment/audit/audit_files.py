@@ -7,7 +7,6 @@ from pathlib import Path
 from r2med.assessment.audit.audit_findings import Audit
 from r2med.assessment.audit.audit_page import audit_page
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.store.files import write_atomically
 from r2med.foundation.store.writable import check_writable
@@ -17,7 +16,7 @@ def check_page(file: Path) -> None:
     """Raise UserError if the file has another ending than .html, or its folder cannot be written to."""
     if file.suffix != ".html":
         raise UserError(f"{file} does not end in .html: name a file such as {file.stem or 'audit'}.html")
-    check_writable(file.parent, Setting("audit", out=...))
+    check_writable(file.parent, "out (--out)")
 
 
 def write_page(audited: Audit, file: Path) -> None:

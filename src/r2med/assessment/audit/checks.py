@@ -37,7 +37,6 @@ from r2med.data.qrels_file import read_qrels
 from r2med.evaluation.measure.incomplete_labels import Lists
 from r2med.evaluation.records.collection import record_files
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice
 from r2med.foundation.core.version import __version__
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.pages.finding import Finding, worst
@@ -147,7 +146,7 @@ def _rankings(dataset: Dataset, results: Path | None) -> tuple[Mapping[str, List
     try:
         return rankings_at_hand(dataset, RESULTS) if record_files(RESULTS) else {}, ""
     except UserError as error:  # the folder was not named, so the audit goes on without it
-        return {}, Notice(f"the records in {RESULTS} could not be read: ", error)
+        return {}, f"the records in {RESULTS} could not be read: {error}"
 
 
 def _lacking(need: str, material: AuditMaterial) -> str:

@@ -12,7 +12,7 @@ from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.gap_curve import GapCurve
 from r2med.evaluation.measure.incomplete_labels import CUTOFF, Grades, Lists, headline, judged_share
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import SystemPairs, detectable_gaps
+from r2med.evaluation.measure.significance import detectable_gaps
 from r2med.foundation.pages.finding import Evidence, EvidenceCell, Finding, Verdict
 from r2med.foundation.text.plurals import counted
 
@@ -35,9 +35,7 @@ def detectable_gap(material: AuditMaterial) -> Finding:
     return gap_finding(len(material.qrels), values)
 
 
-def gap_finding(
-    queries: int, values: Floats, pairs: SystemPairs | None = None, measure: str = str(HEADLINE_MEASURE)
-) -> Finding:
+def gap_finding(queries: int, values: Floats) -> Finding:
     """Return the smallest difference that this number of queries can show. `values` are points (systems × queries)."""
     if queries < 2:
         return Finding(
@@ -45,7 +43,7 @@ def gap_finding(
             sentence="With one query, no difference between systems can be shown.",
             numbers={"queries": queries},
         )
-    curve = GapCurve.of({"": values}, pairs) if len(values) > 1 else None
+    curve = GapCurve.of({"": values}) if len(values) > 1 else None
     gap = curve.gap() if curve else None
     if gap is not None:
         basis = f"for the {len(values):,} systems at hand"
@@ -56,9 +54,9 @@ def gap_finding(
         basis = f"if differences vary by {ASSUMED_SPREAD:.0f} points between queries, an assumption without two systems"
         needed = None
     if gap >= 100:
-        difference = f"no difference in {measure} can be shown"
+        difference = f"no difference in {HEADLINE_MEASURE} can be shown"
     else:
-        difference = f"differences below {gap:.1f} points of {measure} cannot be shown"
+        difference = f"differences below {gap:.1f} points of {HEADLINE_MEASURE} cannot be shown"
     sentence = f"With {queries:,} queries, {difference} {basis}."
     if needed:
         sentence += f" To show {MAX_GAP:.0f} points, about {needed:,} queries are needed."

@@ -1,22 +1,19 @@
-"""Show the effects of documents without a label and of duplicate texts on scores."""
+"""Show the effects of documents without a label on scores."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.data import Dataset
-from r2med.data.text_copies import as_written, find_copies
 from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.incomplete_labels import (
     CUTOFF,
     Grades,
     Lists,
-    as_one,
     bpref,
     condensed,
     headline,
@@ -75,45 +72,10 @@ def unjudged_table(rankings: Iterable[RankedDataset]) -> Table | None:
     return Table.of(heads, rows, "Possible effect of unjudged documents", note, name="reliability-unjudged", digits=1)
 
 
-def duplicate_tables(datasets: Mapping[str, Dataset], rankings: Iterable[RankedDataset]) -> Iterator[Table | None]:
-    """Yield the number of duplicate texts, and the scores if all copies of a text counted as one document."""
-    copies: list[list[Value]] = []
-    keys: dict[str, dict[str, str]] = {}
-    for name, dataset in datasets.items():
-        keys[name] = first_copies(dataset)
-        gold = {document for grades in dataset.qrels.values() for document, grade in grades.items() if grade > 0}
-        twins = {keys[name].get(document, document) for document in gold}
-        hidden = sum(first in twins and document not in gold for document, first in keys[name].items())
-        copies.append([name, len(dataset.corpus), len(keys[name]), hidden])
-    if not copies:
-        return
-    heads = ("dataset", "documents", "copies of an earlier text", "unjudged copies of a relevant document")
-    yield Table.of(heads, copies, "Duplicate texts", name="reliability-duplicates")
-    figures: dict[str, dict[str, list[Floats]]] = {}
-    moved: dict[str, dict[str, list[Floats]]] = {}
-    for each in rankings:
-        before = headline(each.qrels, each.lists)
-        after = headline(*as_one(each.qrels, each.lists, keys[each.dataset]))
-        figures.setdefault(each.system, {})[each.dataset] = [before, after]
-        moved.setdefault(each.system, {})[each.dataset] = [after - before]
-    rows: list[list[Value]] = [
-        [system, *_row(each), *_row(moved[system], top=None)] for system, each in figures.items()
-    ]
-    heads = ("system", "as it is scored", "copies as one", "difference")
-    yield Table.of(heads, rows, "Scores if copies counted as one document", name="reliability-copies") if rows else None
+def _row(figures: Mapping[str, list[Floats]]) -> list[Estimate]:
+    return over_datasets({name: np.array(each) for name, each in figures.items()})
 
 
-def first_copies(dataset: Dataset) -> dict[str, str]:
-    """Return for every document that repeats an earlier text the first document with this text."""
-    corpus = dataset.corpus
-    found = find_copies(corpus, form=as_written).first
-    return dict(zip(corpus.ids(list(found)), corpus.ids(list(found.values())), strict=True))
-
-
-def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list[Estimate]:
-    return over_datasets({name: np.array(each) for name, each in figures.items()}, top)
-
-
-def over_datasets(values: Values, top: float | None = 100.0) -> list[Estimate]:
-    """Return for each row the unweighted mean over datasets with its interval. For `top` see `mean_interval`."""
-    return [figure for figure in with_intervals(values, top) if figure is not None]
+def over_datasets(values: Values) -> list[Estimate]:
+    """Return for each row the unweighted mean over datasets with its interval."""
+    return [figure for figure in with_intervals(values) if figure is not None]

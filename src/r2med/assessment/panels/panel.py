@@ -67,14 +67,13 @@ class Panel:
 
         They are asked by their source, in an order within it that says nothing about them.
         """
-        planted = {each.item.token: each.kind for each in self.controls}
         found: dict[int, Rating] = {}
         failures: dict[int, str] = {}
         for source in dict.fromkeys(item.source for item in items):
             numbers = [number for number, item in enumerate(items) if item.source == source]
             random.Random(source).shuffle(numbers)
             asked = [items[number] for number in numbers]
-            ratings, lost = judge.about(self.labels.get(source, "")).rate(asked, planted)
+            ratings, lost = judge.about(self.labels.get(source, "")).rate(asked)
             found |= {number: each for number, each in zip(numbers, ratings, strict=True) if each is not None}
             failures |= {numbers[place]: kind for place, kind in lost.items()}
         return Rated(found, failures)

@@ -52,8 +52,7 @@ class LLMRater:
         cls, chat: JournaledChat, rubric: Rubric, tally: Tally | None = None, prompt: Path | None = None
     ) -> LLMRater:
         """Return the rater that asks an opened LLM. Several raters can share a tally."""
-        name, template = f"judge {rubric.name}", rubric.template(prompt)
-        return cls(rubric, Ask(name, chat, template, rubric.answer, "EVALUATOR", tally=tally or Tally()))
+        return cls(rubric, Ask(chat, rubric.template(prompt), rubric.answer, tally=tally or Tally()))
 
     def about(self, *datasets: str) -> LLMRater:
         """Return this rater for items of some datasets. Saved answers get their labels."""
@@ -93,15 +92,12 @@ class LLMRater:
         """Return what rating would cost. Nothing is asked."""
         return self.ask.preview([self._asked(item) for item in items])
 
-    def rate(
-        self, items: Sequence[Item], planted: Mapping[str, str] | None = None
-    ) -> tuple[list[Rating | None], dict[int, str]]:
+    def rate(self, items: Sequence[Item]) -> tuple[list[Rating | None], dict[int, str]]:
         """Rate every item. Return the ratings, None for no usable answer, and the kinds of failures by number.
 
-        `planted` are the controls among them, for the trace: token -> kind. Raises UserError if the server fails: the
-        answers so far are kept, and the same command goes on from there.
+        Raises UserError if the server fails: the answers so far are kept, and the same command goes on from there.
         """
-        asked = [self._asked(item, (planted or {}).get(item.token, "")) for item in items]
+        asked = [self._asked(item) for item in items]
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
         def read(number: int, answer: object) -> Rating:
@@ -109,7 +105,7 @@ class LLMRater:
             said = self.rubric.read(answer)
             return Rating(items[number].token, self.name, said, str(getattr(answer, WHY)), now)
 
-        answers = self.ask.ask(asked, read, said=lambda rating: rating.word)
+        answers = self.ask.ask(asked, read)
         refuse_lost(self.name, answers.failures, len(items))
         return [answers.outcomes.get(number) for number in range(len(items))], answers.failures
 
@@ -117,8 +113,7 @@ class LLMRater:
         """Return True if a rating means yes; None if there is none."""
         return None if rating is None else self.rubric.says_yes(rating.answers)
 
-    def _asked(self, item: Item, control: str = "") -> AskedItem:
-        texts = {each.field: item.texts.get(each.field, "").strip() or each.absent for each in self.rubric.texts}
-        names = ("query.id", "document.id", "dataset", "control")
-        facts = {name: fact for name, fact in zip(names, (*item.id, item.source, control), strict=True) if fact}
-        return AskedItem(" ".join(filter(None, item.id)), texts, facts, within=id(item))
+    def _asked(self, item: Item) -> AskedItem:
+        return AskedItem(
+            {each.field: item.texts.get(each.field, "").strip() or each.absent for each in self.rubric.texts}
+        )

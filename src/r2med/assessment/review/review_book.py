@@ -57,7 +57,7 @@ class ReviewBook:
         self._last = 0
         self._kept: dict[Slot, StoredReview] = {}
         self._seen: set[tuple[str, str]] = set()
-        self._drawn: dict[str, dict[str, Any]] = {}
+        self._pairs: dict[str, dict[str, Any]] = {}
 
     def __enter__(self) -> ReviewBook:
         return self
@@ -100,29 +100,21 @@ class ReviewBook:
                 people.setdefault(item, set()).add(annotator)
         return people
 
-    def note_drawn(self, drawn: Mapping[str, Mapping[str, Any]]) -> None:
-        """Store what was drawn for review, and why: item -> fields of a `DrawnPair`.
-
-        An item of the random part stays in it. The random part does not depend on labels, so an item may join it.
-        """
+    def note_pairs(self, pairs: Mapping[str, Mapping[str, Any]]) -> None:
+        """Store which labels are reviewed: item -> fields of a `LabelledPair`."""
         with self._lock:
             self._refresh()
-            known = self._drawn
-            new = {
-                item: dict(fields)
-                for item, fields in drawn.items()
-                if known.get(item) != fields and known.get(item, {}).get("drawn") != "random"
-            }
-            rows = (json.dumps({"item": item, "drawn": fields}).encode("ascii") for item, fields in new.items())
+            new = {item: dict(fields) for item, fields in pairs.items() if self._pairs.get(item) != fields}
+            rows = (json.dumps({"item": item, "pair": fields}).encode("ascii") for item, fields in new.items())
             if new:
                 self._rows.put({self._next_key(): row for row in rows})
-            self._drawn.update(new)
+            self._pairs.update(new)
 
-    def drawn(self) -> dict[str, dict[str, Any]]:
-        """Return what was drawn for review by item."""
+    def pairs(self) -> dict[str, dict[str, Any]]:
+        """Return which labels are reviewed, by item."""
         with self._lock:
             self._refresh()
-            return dict(self._drawn)
+            return dict(self._pairs)
 
     def add(self, review: Review, seen: str | None) -> StoredReview:
         """Store a review. It is on disk on return.
@@ -211,14 +203,14 @@ class ReviewBook:
         self._version = version
         self._kept.clear()
         self._seen.clear()
-        self._drawn.clear()
+        self._pairs.clear()
         for key, value in sorted(self._rows.items()):
             self._last = max(self._last, int.from_bytes(key, "big"))
             row = json.loads(value)
             if "seen_by" in row:
                 self._seen.add((row["item"], row["seen_by"]))
-            elif "drawn" in row:
-                self._drawn[row["item"]] = row["drawn"]
+            elif "pair" in row:
+                self._pairs[row["item"]] = row["pair"]
             elif row.get("kind") in self._rubrics:
                 self._place(StoredReview(Review.model_validate(row, context=self._rubrics), key.hex()))
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from r2med.assessment.audit.containment import KnownText, OtherText, SharedText, known_texts, shared_texts
@@ -24,7 +25,6 @@ from r2med.data.loading import load_dataset
 from r2med.data.overlays import Overlay, add_labels
 from r2med.data.training_sheet import SHEET_NAME, SheetOverlay, TrainingFile, TrainingOverlap, TrainingSheet
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.markdown import page_markdown
 from r2med.foundation.store import Store
@@ -112,10 +112,8 @@ class TrainingPlan:
                 "is a known test set" if name == self.dataset.name else f"has the questions of {name}, a known test set"
             )
             raise UserError(
-                f"{self.dataset.name} {same}, which says nothing about a model that has seen all of it: split it with ",
-                Setting("training_data", folds=5),
-                ", or allow it with ",
-                Setting("training_data", allow_test_set=name),
+                f"{self.dataset.name} {same}, which says nothing about a model that has seen all of it: split it "
+                f"with folds (--folds 5), or allow it with allow_test_set (--allow-test-set {quote(name)})",
             )
         return self.allowed
 

@@ -82,9 +82,8 @@ def lacks_reviews(build: BuildFolder) -> bool:
 
 
 def _said(row: Row) -> tuple[str, ...]:
-    # Datasets that were written before there were kinds of reviews have passages only.
-    about = row.get("kind", PASSAGE), row.get("point", VERDICT)
-    return *about, *(row[name] for name in ("q_id", "p_id", "by", "verdict", "why")), row.get("correction", "")
+    names = ("kind", "point", "q_id", "p_id", "by", "verdict", "why", "correction")
+    return tuple(row[name] for name in names)
 
 
 def _tables(made: BuildOutcome) -> dict[str, Iterable[Row]]:

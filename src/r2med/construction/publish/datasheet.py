@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from r2med.analysis.overlap import RELEVANT, dataset_overlap
-from r2med.analysis.overlap_context import THRESHOLDS, context_notes, context_tables, own_sets, reference_sets
-from r2med.analysis.overlap_values import COVERAGE, RELATIVE_BM25, OverlapValues
+from r2med.analysis.overlap_report import coverage_table, reference_note
 from r2med.assessment.review.review_outcomes import counted_reasons
 from r2med.construction.diagnosis_groups import GROUPS_FACT
 from r2med.construction.publish.build_outcome import BuildOutcome
@@ -270,8 +269,7 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
     shared = dataset_overlap(dataset, store)
     kinds = {kind: overlap for kind, (_, overlap) in shared.items()}
     rows = [
-        (f"{kind}: {name}", *_quartiles(getattr(overlap, field)))
-        for name, field in (("share of the query’s terms", "coverage"), ("Jaccard", "jaccard"))
+        (f"{kind}: share of the query’s terms", *_quartiles(overlap.coverage))
         for kind, overlap in kinds.items()
         if len(overlap.coverage)
     ]
@@ -280,10 +278,8 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
     tenths = Counter(min(9, int(10 * share)) for share in kinds[RELEVANT].coverage)
     bars = [(f"{10 * tenth} to {10 * tenth + 10} %", tenths[tenth]) for tenth in range(max(tenths) + 1)]
     yield Bars("Relevant documents by the share of the query’s terms that they contain", bars)
-    own = own_sets([OverlapValues.of(dataset, shared)])
-    for table in context_tables(own, reference_sets(model=""), THRESHOLDS, (COVERAGE, RELATIVE_BM25)):
-        yield replace(table, name="")  # the datasheet has no CSV files
-    yield from context_notes(model="")
+    yield replace(coverage_table(dataset, shared), name="")  # the datasheet has no CSV files
+    yield reference_note(model="")
 
 
 def _quartiles(values: Floats) -> tuple[float, float, float]:

@@ -167,7 +167,7 @@ def _of_zip(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejec
     try:
         archive = zipfile.ZipFile(path)
     except UNREADABLE as error:
-        raise UserError(f"{path} is not a zip file, or is truncated: ", error) from None
+        raise UserError(f"{path} is not a zip file, or is truncated: {error}") from None
     with archive:
         for member in archive.infolist():
             if member.is_dir() or not _wanted(PurePosixPath(member.filename).name, endings):
@@ -198,7 +198,7 @@ def _of_tar(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejec
                     yield SourceFile(last, f"{path.name}/{last}", stream)
     except UNREADABLE as error:
         if not last:
-            raise UserError(f"{path} is not a tar file, or is truncated: ", error) from None
+            raise UserError(f"{path} is not a tar file, or is truncated: {error}") from None
         yield unreadable(path.name, f"the archive is truncated or damaged after {last}: {error}")
 
 

@@ -14,7 +14,6 @@ from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep
 from r2med.construction.step import Streams
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.core.notices import joined
 from r2med.foundation.runtime.runtime import Runtime
 
 MAX_TAGS = 100_000
@@ -46,7 +45,7 @@ class ReadWeb(SourceStep, kind="build"):
             return super().key(streams, runtime)
         except UserError as error:
             lists = {links_hint(path.parents[2]) for path in streams.files.get("questions", ())}
-            raise UserError(joined("; ", [error, *filter(None, lists)])) from None
+            raise UserError("; ".join([str(error), *filter(None, lists)])) from None
 
     def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield the page of a file."""

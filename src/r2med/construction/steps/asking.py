@@ -16,7 +16,6 @@ from pydantic import Field
 from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.engine.reporting import part_of
 from r2med.foundation.runtime.runtime import Runtime
@@ -64,10 +63,6 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         """Return the updated or rejected item. Raises ValueError if the answer does not fit the item."""
         raise NotImplementedError(f"{type(self).__name__} has no asked()")
 
-    def item_id(self, item: ItemType) -> str:
-        """Return the id of an item, for traces. It contains no text of the item."""
-        return item.key if isinstance(item, StreamItem) else ""
-
     def settled(self, item: ItemType) -> StreamItem | Rejected | None:
         """Return the result for an item that needs no request; None for all other items."""
         return None
@@ -97,9 +92,7 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         """Return the card of the LLM. Raises UserError if no LLM is named or known."""
         if not (self.llm or runtime.setup.llm):
             raise UserError(
-                f"{self.name} asks an LLM: name one with ",
-                Setting("Setup", llm="NAME"),
-                ', or with llm = "NAME" in the plan',
+                f'{self.name} asks an LLM: name one with llm (--llm NAME), or with llm = "NAME" in the plan',
             )
         return resolve_llm(self.llm or runtime.setup.llm, runtime.setup)
 
@@ -126,11 +119,11 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
 
     def question(self, streams: Streams, runtime: Runtime) -> Ask:
         """Return the question that this step asks about each item."""
-        return Ask(self.name, self.chat(runtime), self.prompt(streams), self.answer, tries=self.tries)
+        return Ask(self.chat(runtime), self.prompt(streams), self.answer, tries=self.tries)
 
     def asked_item(self, item: ItemType) -> AskedItem:
         """Return an item as the LLM is asked about it."""
-        return AskedItem(self.item_id(item), self.fields(item), answer=self.answer_model(item))
+        return AskedItem(self.fields(item), self.answer_model(item))
 
     def about(
         self, items: Iterator[ItemType], streams: Streams, work: StepWork, total: int, begun: int = 0

@@ -18,25 +18,25 @@ from pydantic import BaseModel, Field, field_validator
 from r2med.construction.items import IdentifiedText, Rejected, SourcePage, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingStep
-from r2med.construction.steps.personal_data import (
-    KIND_NAMES,
-    PERSONAL_KINDS,
-    PLACEHOLDER,
-    RULE_KINDS,
-    PersonalKind,
-    PersonalSpan,
-    personal_spans,
-    separated,
-)
 from r2med.construction.steps.personal_data_report import SAMPLE_FILE, PersonalDataReport
-from r2med.construction.steps.personal_rules import LANGUAGES
-from r2med.construction.steps.placeholders import Placeholders
 from r2med.construction.steps.presidio_spans import ENTITIES, PresidioSpans, presidio_version
 from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
+from r2med.foundation.text.personal_data import (
+    OTHER_LANGUAGES,
+    PERSONAL_KINDS,
+    PLACEHOLDER,
+    RULE_KINDS,
+    PersonalKind,
+    PersonalSpan,
+    not_looked_for,
+    personal_spans,
+    separated,
+)
+from r2med.foundation.text.placeholders import Placeholders
 from r2med.models.ask.answers import LLMAnswer, field_reader
 
 PIECE_CHARACTERS = 6_000
@@ -146,10 +146,6 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         """Yield the items of the stream."""
         raise NotImplementedError
 
-    def item_id(self, item: TextPiece) -> str:
-        """Return the id of the item that a piece belongs to."""
-        return item.item
-
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings and the version of the library, and with an LLM its key and prompt."""
         key = super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
@@ -168,12 +164,11 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         found = set(PERSONAL_KINDS) if self.llm else set(RULE_KINDS)
         if self.library:
             found.update(ENTITIES.values())
-        missing = [KIND_NAMES[kind] for kind in PERSONAL_KINDS if kind not in found or kind.lower() not in self.kinds]
+        missing = not_looked_for({kind for kind in found if kind.lower() in self.kinds})
         if self.llm:
             return missing
-        *most, last = LANGUAGES
-        others = [f"anything in languages other than {', '.join(most)} and {last}"]
-        return [*missing, *([f"names in languages other than {self.language}"] if self.library else []), *others]
+        names = [f"names in languages other than {self.language}"] if self.library else []
+        return [*missing, *names, OTHER_LANGUAGES]
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Yield the items with placeholders. An item without a usable answer of the LLM is left out."""

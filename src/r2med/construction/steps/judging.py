@@ -91,11 +91,11 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
     def question(self, streams: Streams, runtime: Runtime) -> Ask:
         """Return the question of the rubric."""
         answer = self.rubric_card(streams).answer
-        return Ask(self.name, self.chat(runtime), self.prompt(streams), answer, "EVALUATOR", tries=self.tries)
+        return Ask(self.chat(runtime), self.prompt(streams), answer, tries=self.tries)
 
     def asked_item(self, item: RatedCandidate) -> AskedItem:
         """Return a candidate as the judge is asked about it."""
-        return AskedItem(self.item_id(item), self.fields(item))
+        return AskedItem(self.fields(item))
 
     def fields(self, item: RatedCandidate) -> Mapping[str, str]:
         """Return the fields that the judge sees. They do not reveal a candidate's origin, or that it was planted."""

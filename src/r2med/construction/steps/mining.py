@@ -135,9 +135,9 @@ def chunk_corpus(streams: Streams, store: Store) -> Corpus:
     if path is None:
         raise UserError("mine needs chunks: read pages in an earlier step and cut them with chunk(tokens=128)")
     documents = (DocumentRow(chunk.id, chunk.text, path, line) for line, chunk in enumerate(streams.chunks(), 1))
-    scratch = store.scratch()
-    written = write_corpus(documents, scratch, Problems())
-    artefact = store.add("corpus", written.fingerprint, scratch, {})
+    with store.scratch() as scratch:
+        written = write_corpus(documents, scratch, Problems())
+        artefact = store.add("corpus", written.fingerprint, scratch, {})
     return Corpus.open(artefact.path, written.fingerprint)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
-from r2med.construction.steps.personal_data import PersonalKind, PersonalSpan
 from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.text.personal_data import PersonalKind, PersonalSpan
 
 ENTITIES: Mapping[str, PersonalKind] = {
     "PERSON": "NAME",

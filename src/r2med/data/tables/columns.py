@@ -8,8 +8,8 @@ is written, and the user can name every column instead.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from shlex import quote
 
 from r2med.data.tables.column_contents import (
     MAJORITY_SHARE,
@@ -40,6 +40,7 @@ from r2med.data.tables.column_names import (
 )
 from r2med.data.tables.grade_words import is_count
 from r2med.data.tables.id_matching import Ids
+from r2med.data.tables.import_choices import NO_CHOICES, ImportChoices
 from r2med.data.tables.judgement_columns import (
     check_judgements,
     grade_column,
@@ -48,12 +49,10 @@ from r2med.data.tables.judgement_columns import (
     relevant_column,
 )
 from r2med.data.tables.running_text import text_columns
-from r2med.data.tables.table import Cell, SourceTable, flat
+from r2med.data.tables.table import Cell, Kind, SourceTable, flat
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.text.word_counts import count_words
 
-Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]
 """The columns that the user named, by role. There may be several text columns. An empty name means "no column"."""
 
@@ -93,31 +92,57 @@ def _heading(column: str) -> str:
     return column if column[-1] in ":.?!：。？！" else f"{column}:"
 
 
-def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
+def guess_parts(
+    tables: Sequence[SourceTable],
+    named: Named,
+    earlier: ImportChoices = NO_CHOICES,
+) -> list[Part]:
     """Return each table with its kind and column roles; `named` are the columns that the user named, by role.
 
-    Raises UserError if a named column does not exist, if there are no documents, or if two readings are possible.
+    Tables with the columns of an earlier import are read as it read them. Raises UserError if a named column does not
+    exist, if there are no documents, or if two readings are possible.
     """
     _check_named(tables, named)
-    kinds = _kinds(tables, named)
-    if "documents" not in kinds:
+    kinds = list(zip(tables, _kinds(tables, named, earlier), strict=True))
+    documents = [
+        _documents(table, _named_here(table, kind, named, earlier)) for table, kind in kinds if kind == "documents"
+    ]
+    if not documents:
         raise UserError(
-            f"no documents in {', '.join(map(str, tables))}: add a table with a row for each document (id, text), or "
-            "read a column as documents with ",
-            Setting("import_data", text=...),
+            f"no documents in {', '.join(map(str, tables))}: add a table with a row for each document (id, text), "
+            "or read a column as documents with text (--text)",
         )
-    documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
-    if len(kinds) == 1 and not named_texts(named):
-        _check_questions_beside(documents[0])
-    elif not named_texts(named):
-        _check_texts(documents)
+    guessed = [part for part in documents if not _names(named, "text") and not earlier.like(part.table, "documents")]
+    if len(kinds) > 1:
+        _check_texts(guessed)
+    elif guessed:
+        _check_questions_beside(guessed[0])
     ids = Ids(word for part in documents for word in _ids(part))
     others = [
-        _judging(table, kind, named, ids, documents)
-        for table, kind in zip(tables, kinds, strict=True)
+        _judging(table, kind, _named_here(table, kind, named, earlier), ids, documents)
+        for table, kind in kinds
         if kind != "documents"
     ]
-    return [*documents, *others]
+    return [
+        replace(part, notices=(*earlier.changed_table(part.table, part.kind), *part.notices))
+        for part in (*documents, *others)
+    ]
+
+
+def _named_here(table: SourceTable, kind: Kind, named: Named, earlier: ImportChoices) -> Named:
+    """Return the columns that were named for a table: those of the earlier import, except where the user names others.
+
+    A named column that another table has leaves its role to the earlier import.
+    """
+    like = earlier.like(table, kind)
+    if like is None:
+        return named
+    here = {role: given for role, given in named.items() if not given or _has_one(table, _names(named, role))}
+    return {**named, **like.named, **here}
+
+
+def _has_one(table: SourceTable, columns: Sequence[str]) -> bool:
+    return any(column in table.columns for column in columns)
 
 
 def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, str]:
@@ -134,33 +159,30 @@ def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, 
     return {**chosen, **({"links": links} if links else {})}
 
 
-def named_texts(named: Named) -> tuple[str, ...]:
-    """Return the text columns that the user named."""
-    texts = named.get("text", ())
-    return (texts,) if isinstance(texts, str) else tuple(texts)
-
-
-def _name(named: Named, role: str) -> str:
-    column = named.get(role, "")
-    return column if isinstance(column, str) else next(iter(column), "")
+def _names(named: Named, role: str) -> tuple[str, ...]:
+    """Return the columns that the user named for a role."""
+    columns = named.get(role, ())
+    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def _check_named(tables: Sequence[SourceTable], named: Named) -> None:
     columns = [column for table in tables for column in table.columns]
-    for role, given in named.items():
-        for column in (given,) if isinstance(given, str) else given:
+    for role in named:
+        for column in _names(named, role):
             if column and column not in columns:
                 flag = role.replace("_", "-")
                 shown = ", ".join(columns[:50])
                 raise UserError(f"--{flag} {column}: no such column{nearest(column, columns)}: {shown}")
 
 
-def _kinds(tables: Sequence[SourceTable], named: Named) -> list[Kind]:
+def _kinds(tables: Sequence[SourceTable], named: Named, earlier: ImportChoices) -> list[Kind]:
     """Return the kind of each table. A table that has its own ids and names ids of another table holds questions."""
-    kinds = [_kind(table, named) for table in tables]
+    kinds = [_kind(table, named, earlier) for table in tables]
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     for part in documents if len(documents) > 1 and "text" not in named else ():
         others = [other for other in documents if other is not part]
+        if earlier.same_table(part.table):
+            continue
         if any(other.table.columns == part.table.columns for other in others):
             continue  # one table in two files or sheets
         ids = Ids(word for other in others for word in _ids(other))
@@ -170,12 +192,14 @@ def _kinds(tables: Sequence[SourceTable], named: Named) -> list[Kind]:
     return kinds
 
 
-def _kind(table: SourceTable, named: Named) -> Kind:
-    """Return the kind of a table by the columns that the user named, otherwise by column names and contents."""
-    if _name(named, "query") in table.columns:
+def _kind(table: SourceTable, named: Named, earlier: ImportChoices) -> Kind:
+    """Return the kind of a table by the columns that the user named, the earlier import, or names and contents."""
+    if _has_one(table, _names(named, "query")):
         return "questions"
-    if any(column in table.columns for column in named_texts(named)):
+    if _has_one(table, _names(named, "text")):
         return "documents"
+    if same := earlier.same_table(table):
+        return same.kind
     names = {plain_name(column) for column in table.columns}
     longest = max(mean_words(table, column, only_filled=True) for column in table.columns)
     question_ids = any(map(is_question_id, table.columns))
@@ -192,7 +216,7 @@ def _kind(table: SourceTable, named: Named) -> Kind:
 
 def _documents(table: SourceTable, named: Named) -> Part:
     columns = _columns(table, "documents", named, ())
-    given = tuple(column for column in named_texts(named) if column in table.columns)
+    given = tuple(column for column in _names(named, "text") if column in table.columns)
     if given:
         return Part(table, "documents", columns, given)
     free = [column for column in table.columns if column not in (columns.get("id"), columns.get("title"))]
@@ -207,9 +231,9 @@ def _check_questions_beside(part: Part) -> None:
         asks = share(part.table, column, _asks) > MAJORITY_SHARE and mean_words(part.table, column) >= 3
         if others and not called and asks:
             raise UserError(
-                f"{part.table}: column {column!r} holds questions beside texts: write the questions into a table of "
-                "their own, with the ids of their relevant documents; or read only the texts with ",
-                Setting("import_data", text=others[0]),
+                f"{part.table}: column {column!r} holds questions beside texts: write the questions into a table "
+                "of their own, with the ids of their relevant documents; or read only the texts with text (--text "
+                f"{quote(others[0])})",
             )
 
 
@@ -219,9 +243,8 @@ def _check_texts(documents: Sequence[Part]) -> None:
         called = any(plain_name(column) in NAMES["text"] for column in part.texts)
         if not called and all(share(part.table, column, _is_text) <= MAJORITY_SHARE for column in part.texts):
             raise UserError(
-                f"{part.table}: no column holds texts, questions, or ids of both questions and documents: "
-                "leave the table out, or name its column with ",
-                Setting("import_data", text=...),
+                f"{part.table}: no column holds texts, questions, or ids of both questions and documents: leave "
+                "the table out, or name its column with text (--text)",
             )
 
 
@@ -258,9 +281,8 @@ def _check_grades(table: SourceTable, free: Sequence[str]) -> None:
     if len(grades) > 1:
         names = ", ".join(map(repr, grades[:3]))
         raise UserError(
-            f"{table}: columns {names}{', …' if len(grades) > 3 else ''} hold grades, and no column names documents: "
-            "write a row for each question and document, or leave them out with ",
-            Setting("import_data", no_grade=True),
+            f"{table}: columns {names}{', …' if len(grades) > 3 else ''} hold grades, and no column names "
+            "documents: write a row for each question and document, or leave them out with no_grade (--no-grade)",
         )
 
 
@@ -279,13 +301,16 @@ def _check_names_of_ids(table: SourceTable, free: Sequence[str], documents: Sequ
 
 
 def _columns(table: SourceTable, kind: Kind, named: Named, ids: Collection[str]) -> dict[str, str]:
-    """Return role -> column of a table. The text is chosen first: the longest column with a text's name, or of all."""
+    """Return role -> column of a table. The text is chosen first: the longest column with a text's name, or of all.
+
+    A table without the named column of texts has another one.
+    """
     text_role = "text" if kind == "documents" else "query"
     chosen: dict[str, str] = {}
     roles = ROLES[kind]
     for role in sorted(roles, key=lambda role: (role != text_role, roles.index(role))):
-        column = _name(named, role) if _name(named, role) in table.columns else None
-        if column is None and role not in named:
+        column = next((column for column in _names(named, role) if column in table.columns), None)
+        if column is None and (role not in named or role == text_role):
             given = {*map(str, (name for name in named.values() if isinstance(name, str)))}
             free = [column for column in table.columns if column not in chosen.values() and column not in given]
             column = _guessed(table, free, role, chosen, ids)

@@ -9,7 +9,6 @@ from r2med.data.tables.columns import Part, id_named
 from r2med.data.tables.id_matching import ROUNDED_NUMBER, Ids
 from r2med.data.tables.table import Cell, SourceTable, flat
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 
 EXAMPLES = 3
 """Number of rows that a message names. Further rows are counted."""
@@ -76,13 +75,11 @@ def read_documents(parts: Sequence[Part], ids_matter: bool) -> ImportedDocuments
     if not found.documents:
         columns = ", ".join(repr(column) for part in parts for column in part.texts)
         raise UserError(
-            f"{', '.join(str(part.table) for part in parts)}: no text in {columns}: name it with ",
-            Setting("import_data", text=...),
+            f"{', '.join(str(part.table) for part in parts)}: no text in {columns}: name it with text (--text)",
         )
     if found.clashes and ids_matter:
         raise UserError(
-            f"{_first_clash(found)}: give every document an id of its own, or name another column with ",
-            Setting("import_data", id=...),
+            f"{_first_clash(found)}: give every document an id of its own, or name another column with id (--id)",
         )
     numbered = bool(found.clashes)
     ids = Ids(map(str, range(1, found.documents + 1))) if numbered else Ids(found.first)
@@ -120,17 +117,9 @@ def _notices(parts: Sequence[Part], found: _DocumentRows) -> Iterator[str]:
     for part in parts:
         if "id" not in part.columns:
             why = _why_numbered(part.table)
-            yield Notice(
-                f"{part.table}: {why}: documents are numbered in their order (",
-                Setting("import_data", id=...),
-                " names a column)",
-            )
+            yield f"{part.table}: {why}: documents are numbered in their order (id (--id) names a column)"
     if found.clashes:
-        yield Notice(
-            f"{_first_clash(found)}: documents are numbered in their order (",
-            Setting("import_data", id=...),
-            " names another column)",
-        )
+        yield f"{_first_clash(found)}: documents are numbered in their order (id (--id) names another column)"
     if found.without_text:
         yield f"rows without a text are left out: {rows_named(found.without_text)}"
     if found.without_id:

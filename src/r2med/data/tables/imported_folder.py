@@ -3,50 +3,62 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
+from r2med.data.tables.import_choices import NO_CHOICES, ImportChoices
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import labels_of
-from r2med.foundation.store.files import sha256, swap, write_atomically
+from r2med.foundation.store.files import sha256, swap, write_json
 from r2med.foundation.store.holdings import clear_replaced, dataset_labels
 
 log = logging.getLogger("r2med")
 
 MARK_FILE = ".r2med-import.json"
-"""The file that lists the files of an import with their digests."""
+"""The file that lists the files of an import with their digests, and its choices."""
 
 
-def write_mark(folder: Path) -> None:
-    """Record which files of a new folder an import wrote."""
+class ImportMark(BaseModel):
+    """What an import notes about its folder: its files with their digests, and its choices."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    files: Mapping[str, str] = {}
+    choices: ImportChoices = NO_CHOICES
+
+
+def write_mark(folder: Path, choices: ImportChoices) -> None:
+    """Record which files of a new folder an import wrote, and its choices."""
     files = {path.name: sha256(path) for path in sorted(folder.iterdir())}
-    write_atomically(folder / MARK_FILE, json.dumps({"files": files}).encode())
+    mark = ImportMark(files=files, choices=choices).model_dump(mode="json", exclude_defaults=True)
+    write_json(folder / MARK_FILE, mark)
 
 
-def require_imported(folder: Path) -> list[str]:
-    """Return the names of the files that an import wrote into a folder; empty if the folder does not exist.
+def require_imported(folder: Path) -> ImportMark | None:
+    """Return the mark of a folder that an import wrote; None if the folder does not exist or is empty.
 
     Raises UserError if no import made the folder, or if its files have been changed since.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return []
+        return None
     try:
-        files: dict[str, str] = dict(json.loads((folder / MARK_FILE).read_bytes())["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        mark = ImportMark.model_validate_json((folder / MARK_FILE).read_bytes())
+    except (OSError, ValueError):
         raise UserError(
             f"{folder} was not made by r2med data import, and is not replaced: name another folder"
         ) from None
-    for name, expected in files.items():
+    for name, expected in mark.files.items():
         if not (folder / name).is_file() or sha256(folder / name) != expected:
             raise UserError(
                 f"{folder / name} was changed since it was imported, and is not replaced: import into another folder"
             )
-    return list(files)
+    return mark
 
 
 def replace_folder(folder: Path, new: Path, imported: Iterable[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from r2med.data.source_rows import HIGHEST_GRADE
 from r2med.data.tables.column_contents import is_date
 from r2med.data.tables.columns import Part
 from r2med.data.tables.grade_words import grade_of, is_mark
@@ -15,7 +14,6 @@ from r2med.data.tables.imported_documents import rows_named
 from r2med.data.tables.imported_questions import ImportedQuestions, row_key
 from r2med.data.tables.table import Cell, flat
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 
 Pair = tuple[str, str]
 
@@ -55,10 +53,8 @@ def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: 
         example = next(iter(documents))
         dates = "write dates in the same way; " if is_date(example) else ""
         raise UserError(
-            f"no judgement names a document: {rows_named(found.unknown)}; ids of documents are like "
-            f"{example!r}; {dates}",
-            Setting("import_data", relevant=...),
-            " names another column",
+            f"no judgement names a document: {rows_named(found.unknown)}; ids of documents are like {example!r}; "
+            f"{dates}relevant (--relevant) names another column",
         )
     if found.unasked and questions and len(found.unasked) == found.rows:
         example = next(iter(questions))
@@ -99,7 +95,7 @@ def _is_known(where: str, word: str, ids: Ids, what: str) -> bool:
 
 def _grade(where: str, column: str, word: str) -> int:
     grade = grade_of(word)
-    if grade is None or abs(grade) > HIGHEST_GRADE:
+    if grade is None:
         raise UserError(f"{where}: {column} {word[:40]!r} is not a grade: use 0, 1, 2, … or yes, no")
     return grade
 

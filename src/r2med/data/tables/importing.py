@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
-from r2med.data.dataset_cards import cards
-from r2med.data.tables.columns import Kind, Named, Part, guess_parts
+from r2med.data.dataset_cards import cards, read_card
+from r2med.data.tables.columns import Named, Part, guess_parts
+from r2med.data.tables.import_choices import NO_CHOICES, EarlierTable, ImportChoices
 from r2med.data.tables.imported_documents import ImportedDocuments, read_documents, rows_named
 from r2med.data.tables.imported_folder import replace_folder, require_imported, write_mark
 from r2med.data.tables.imported_judgements import ImportedJudgements, read_judgements
 from r2med.data.tables.imported_questions import ImportedQuestions, read_questions
 from r2med.data.tables.plain_cells import check_cells
-from r2med.data.tables.table import TableOptions
+from r2med.data.tables.table import Kind, TableOptions
 from r2med.data.tables.table_files import open_tables
 from r2med.data.tables.workbooks import WORKBOOKS, sheet_names
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.notices import Notice, Setting
-from r2med.foundation.store.files import exclusive, json_line, scratch_beside, sync, write_atomically
-from r2med.foundation.text.language_guess import LanguageGuess, guess_language
-from r2med.foundation.text.search_languages import ENGLISH
+from r2med.foundation.store.files import json_line, scratch_beside, sync, write_atomically
+from r2med.foundation.store.locks import exclusive
+from r2med.foundation.text.language_guess import LanguageGuess, guess_language, mixed_languages
+from r2med.foundation.text.personal_data import OTHER_LANGUAGES, not_looked_for
+from r2med.foundation.text.placeholders import deidentified
+from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.search_languages import ENGLISH, search_language, search_languages
 
-UPDATE_ADVICE = Notice("name another folder, or replace it with ", Setting("import_data", update=True))
+log = logging.getLogger("r2med")
+
+UPDATE_ADVICE = "name another folder, or replace it with update (--update)"
 """The advice of an import if the folder exists already."""
+
+NAME_LANGUAGE = "it is read as English unless you name another with language (--language de)"
+"""The advice of an import if the language is not clear."""
 
 LANGUAGE_SAMPLE = 200
 """Number of documents that are read to guess the language."""
@@ -39,6 +51,8 @@ class Import:
     parts: tuple[Part, ...]
     ids_named: bool = False
     cell_notices: tuple[str, ...] = ()
+    typed: ImportChoices = NO_CHOICES
+    """The choices that were typed for this import or an earlier one."""
 
     @property
     def notices(self) -> list[str]:
@@ -63,8 +77,25 @@ class Import:
 
     @cached_property
     def language(self) -> LanguageGuess | None:
-        """The language that the first documents look like; None if they look like no language that is known."""
-        return guess_language(document["text"] for document in islice(self._documents(), LANGUAGE_SAMPLE))
+        """The language that the first documents look like; None if they are mixed or look like none that is known."""
+        return guess_language(self._sample)
+
+    @property
+    def language_line(self) -> str:
+        """A sentence that says which language was named or guessed, or why none was guessed."""
+        if self.typed.language:
+            return f"The text is read as {search_language(self.typed.language).name}"
+        if guess := self.language:
+            return f"The text looks {guess.name} ({guess.share:.0%} of {counted(guess.texts, 'document')})"
+        sample = counted(len(self._sample), "document")
+        if mixed := mixed_languages(self._sample):
+            shares = ", ".join(f"{share:.0%} {name}" for name, share in mixed.items())
+            return f"The languages are mixed ({shares} of {sample}): {NAME_LANGUAGE}"
+        return f"Cannot tell the language from {sample}: {NAME_LANGUAGE}"
+
+    @cached_property
+    def _sample(self) -> list[str]:
+        return [document["text"] for document in islice(self._catalogue.documents(), LANGUAGE_SAMPLE)]
 
     def write(self, folder: Path, *, update: bool = False) -> None:
         """Write the dataset folder, with a card that states the language if it is not English.
@@ -77,25 +108,70 @@ class Import:
             self._write(folder, update)
 
     def _write(self, folder: Path, update: bool) -> None:
-        imported = require_imported(folder) if update else []
-        if not imported:
+        earlier = require_imported(folder) if update else None
+        if not earlier:
             require_new(folder, UPDATE_ADVICE)
+        if self.typed.language:
+            _require_language(folder / "card.toml", self.typed.language)
+        changed = Counter[Kind]()
+        documents, questions = self._texts("documents", changed), self._texts("questions", changed)
         # A killed import leaves a copy of the texts behind, which is removed. A folder ending in .old may be the only
         # copy left, and stays.
         with scratch_beside(folder) as scratch:
-            for name, rows in (("corpus", self._documents()), ("query", self._queries()), ("qrels", self._qrels())):
+            for name, rows in (("corpus", documents), ("query", questions), ("qrels", self._qrels())):
                 # A file without rows would be a fault. A missing file means that there are no rows yet.
                 if (first := next(rows, None)) is not None:
                     write_atomically(scratch / f"{name}.jsonl", map(json_line, chain((first,), rows)))
-            write_mark(scratch)
+            write_mark(scratch, self._choices)
             # The mark does not list the card, which belongs to the user from now on. An update keeps it.
-            if self.language and self.language.code != ENGLISH:
-                write_atomically(scratch / "card.toml", _card(folder.resolve().name, self.language).encode())
-            if imported:
-                replace_folder(folder, scratch, imported)
+            if card := self._card(folder):
+                write_atomically(scratch / "card.toml", card.encode())
+            if earlier:
+                replace_folder(folder, scratch, earlier.files)
             else:
                 _take_name(scratch, folder)
         sync(folder.parent)
+        if self.typed.deidentify:
+            self._report_changes(changed)
+
+    def _card(self, folder: Path) -> str:
+        """Return the card of a new folder; empty if it needs none. One with the name of a known dataset is like it."""
+        if self.typed.language:
+            language = f'languages = ["{self.typed.language}"]\n'
+        elif self.language and self.language.code != ENGLISH:
+            language = f'languages = ["{self.language.code}"] # guessed by r2med data import\n'
+        else:
+            return ""
+        name = folder.resolve().name
+        return (f'like = "{name}"\n' if name in cards() else "") + language
+
+    def _report_changes(self, changed: Counter[Kind]) -> None:
+        """Say in how many texts personal data was replaced, and what was not looked for."""
+        log.info(
+            "personal data was replaced in %s of %s and %s of %s",
+            f"{changed['documents']:,}",
+            counted(self.counts["documents"], "document"),
+            f"{changed['questions']:,}",
+            counted(self.counts["questions"], "question"),
+        )
+        missed = ", ".join([*not_looked_for(), OTHER_LANGUAGES])
+        log.info("not looked for: %s; ids of documents and questions stay as they are", missed)
+
+    @property
+    def _choices(self) -> ImportChoices:
+        """What an update uses again. If documents are numbered, no column holds their ids."""
+        tables = [
+            EarlierTable(
+                table=str(part.table),
+                kind=part.kind,
+                columns={
+                    role: name for role, name in part.columns.items() if role != "id" or not self._catalogue.numbered
+                },
+                texts=part.texts,
+            )
+            for part in self.parts
+        ]
+        return self.typed.model_copy(update={"tables": tuple(tables)})
 
     def _left_out(self) -> Iterator[str]:
         """Yield a notice about rows that are not data, after all tables were read."""
@@ -120,27 +196,41 @@ class Import:
         parts = [*self._of("questions"), *self._of("judgements")]
         return read_judgements(parts, self._asked, self._catalogue.ids)
 
-    def _documents(self) -> Iterator[dict[str, str]]:
-        yield from self._catalogue.documents()
-
-    def _queries(self) -> Iterator[dict[str, str]]:
-        yield from self._asked.questions.values()
+    def _texts(self, kind: Kind, changed: Counter[Kind]) -> Iterator[dict[str, str]]:
+        """Yield the documents or the questions. Those whose personal data is replaced are counted."""
+        rows = self._catalogue.documents() if kind == "documents" else iter(self._asked.questions.values())
+        for row in rows:
+            cleaned = _cleaned(row) if self.typed.deidentify else row
+            changed[kind] += cleaned != row
+            yield cleaned
 
     def _qrels(self) -> Iterator[dict[str, Any]]:
         for (query, document), grade in self._judged.grades.items():
             yield {"q_id": query, "p_id": document, "score": grade}
 
 
-def _card(name: str, language: LanguageGuess) -> str:
-    """Return the card of a folder. A folder with the name of a dataset that has a card remains like that dataset."""
-    like = f'like = "{name}"\n' if name in cards() else ""
-    return f'{like}languages = ["{language.code}"] # guessed by r2med data import\n'
+def _cleaned(row: dict[str, str]) -> dict[str, str]:
+    """Return a document or a question with placeholders in its texts. Its id stays: judgements name it."""
+    return {**row, **deidentified({name: text for name, text in row.items() if name != "id"})}
+
+
+def _require_language(card: Path, language: str) -> None:
+    """Raise UserError if a card, which an update keeps, names another language of the documents."""
+    if card.exists() and language != card_language(card.parent):
+        raise UserError(f'{card} is kept by an update: write languages = ["{language}"] into it')
+
+
+def card_language(folder: Path) -> str:
+    """Return the language of a folder's card that texts can be analysed in; empty if it names none."""
+    card = folder / "card.toml"
+    languages = read_card(card, folder.name).languages[-1:] if card.exists() else ()
+    return next((code for code in languages if code in search_languages()), "")
 
 
 def require_new(folder: Path, remedy: str = "name another folder") -> None:
     """Raise UserError if a folder that is to be written exists already. The message ends with `remedy`."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} exists already: ", remedy)
+        raise UserError(f"{folder} exists already: {remedy}")
 
 
 def _take_name(scratch: Path, folder: Path) -> None:
@@ -154,41 +244,45 @@ def _take_name(scratch: Path, folder: Path) -> None:
 def plan_import(
     files: Sequence[Path | str],
     *,
-    header: bool | None = None,
-    skip_rows: Sequence[int] | int | None = None,
-    sheets: Sequence[str] = (),
-    encoding: str = "",
-    keep_markup: bool = False,
-    no_grade: bool = False,
+    typed: ImportChoices = NO_CHOICES,
+    earlier: ImportChoices = NO_CHOICES,
     **columns: str | Sequence[str],
 ) -> Import:
     """Return the planned import of these files.
 
     `columns` names columns by role: id, text (one or several) and title of documents; query_id, query, answer, relevant
-    and grade of questions. Other columns are guessed. `skip_rows` is the number of rows above the column names, for all
-    files or for each file. `sheets` are the sheets of workbooks to read. `encoding` is that of CSV and similar files
-    that are not UTF-8. With `keep_markup` texts of HTML or RTF are taken as they are. With `no_grade` no column holds
-    grades, so every document that is named is relevant. Raises UserError if a file cannot be read.
+    and grade of questions. Other columns are those of the `earlier` import, or are guessed.
+    Raises UserError if a file cannot be read, or if there is no analysis for the language.
     """
+    if typed.language:
+        _check_language(typed.language)
     if not files:
         raise UserError("import needs files: r2med data import notes.csv questions.xlsx -o mine")
-    paths = list(dict.fromkeys(map(Path, files)))
-    _check_sheets(paths, sheets)
-    skipped = _skipped(paths, skip_rows)
-    readings = [TableOptions(header, skip, tuple(sheets), encoding) for skip in skipped]
-    tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
     named: Named = {role: column for role, column in columns.items() if column}
-    if no_grade:
-        if "grade" in named:
-            raise UserError(
-                Setting("import_data", grade=...),
-                " and ",
-                Setting("import_data", no_grade=True),
-                " exclude each other: choose one",
-            )
+    if typed.no_grade and "grade" in named:
+        raise UserError("grade (--grade) and no_grade (--no-grade) exclude each other: choose one")
+    choices = earlier.replaced_by(typed)
+    if "grade" in named:
+        choices = choices.model_copy(update={"no_grade": False})
+    elif choices.no_grade:
         named = {**named, "grade": ""}
-    parts = tuple(guess_parts(tables, named))
-    return Import(parts, "id" in named, tuple(check_cells(parts, keep_markup)))
+    paths = list(dict.fromkeys(map(Path, files)))
+    _check_sheets(paths, choices.sheets)
+    readings = [
+        TableOptions(choices.header, skip, choices.sheets, choices.encoding)
+        for skip in _skipped(paths, choices.skip_rows)
+    ]
+    tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
+    parts = tuple(guess_parts(tables, named, choices))
+    ids_named = "id" in named or any("id" in each.columns for each in earlier.tables)
+    return Import(parts, ids_named, tuple(check_cells(parts, choices.keep_markup)), choices)
+
+
+def _check_language(code: str) -> None:
+    try:
+        search_language(code)
+    except UserError as error:
+        raise UserError(f"language (--language {quote(code)}): {error}") from None
 
 
 def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Sequence[int | None]:
@@ -198,8 +292,7 @@ def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Se
         return [*skip_rows, None][:1] * len(paths)
     if len(skip_rows) != len(paths):
         raise UserError(
-            Setting("import_data", skip_rows=...),
-            f": {len(skip_rows)} numbers for {len(paths)} files: give one for all, or one each",
+            f"skip_rows (--skip-rows): {len(skip_rows)} numbers for {len(paths)} files: give one for all, or one each",
         )
     return skip_rows
 
@@ -212,6 +305,6 @@ def _check_sheets(paths: Sequence[Path], sheets: Sequence[str]) -> None:
     for sheet in sheets:
         if sheet not in names:
             raise UserError(
-                Setting("import_data", sheets=[sheet]),
-                f": no such sheet{nearest(sheet, names)}: {', '.join(names) or 'no workbook'}",
+                f"sheets (--sheet {quote(sheet)}): no such sheet{nearest(sheet, names)}: "
+                f"{', '.join(names) or 'no workbook'}",
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from shlex import quote
 
 from r2med.data.tables.column_contents import (
     MAJORITY_SHARE,
@@ -33,7 +34,6 @@ from r2med.data.tables.column_names import (
 from r2med.data.tables.grade_words import LARGEST_SCALE, grade_of, is_grade, is_verdict_word
 from r2med.data.tables.table import SourceTable, flat
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 
 _LEGEND = re.compile(r"(\d+)\s*[=:]\s*([^\W\d_]+)")
 """A number and its meaning in the name of a column, as `1 = best`."""
@@ -75,9 +75,8 @@ def relevant_column(table: SourceTable, free: Sequence[str], ids: Collection[str
     if found := [column for column in (*holding, *elsewhere) if not says_verdict(column)]:
         why = f"holds {_cells(table, found[0])}, which are ids of documents, but may be something else"
         raise UserError(
-            f"{table}: column {found[0]!r} {why}: name it with ",
-            Setting("import_data", relevant=found[0]),
-            ", or leave it out of the table",
+            f"{table}: column {found[0]!r} {why}: name it with relevant (--relevant {quote(found[0])}), or leave "
+            "it out of the table",
         )
     return None
 
@@ -96,8 +95,8 @@ def _only(table: SourceTable, columns: Sequence[str]) -> str:
     if len(columns) > 1:
         readings = " or ".join(f"{column!r} ({_cells(table, column)})" for column in columns[:3])
         raise UserError(
-            f"{table}: the relevant documents can be those of {readings}: choose with ",
-            Setting("import_data", relevant=columns[0]),
+            f"{table}: the relevant documents can be those of {readings}: choose with relevant (--relevant "
+            f"{quote(columns[0])})",
         )
     return columns[0]
 
@@ -106,9 +105,8 @@ def _refuse_negatives(table: SourceTable, free: Sequence[str], ids: Collection[s
     for column in free:
         if says_not_relevant(column) and holds_ids(table, column, ids) and not holds_verdicts(table, column):
             raise UserError(
-                f"{table}: column {column!r} names documents that are not relevant, and no column names "
-                "relevant ones: name it with ",
-                Setting("import_data", relevant=...),
+                f"{table}: column {column!r} names documents that are not relevant, and no column names relevant "
+                "ones: name it with relevant (--relevant)",
             )
 
 
@@ -139,10 +137,8 @@ def grade_column(table: SourceTable, free: Sequence[str], relevant: str | None, 
     if len(candidates) > 1 and not all(_agree(table, candidates[0], column) for column in candidates[1:]):
         readings = " or ".join(f"{column!r} ({_cells(table, column)})" for column in candidates[:3])
         raise UserError(
-            f"{table}: the grades can be those of {readings}: choose with ",
-            Setting("import_data", grade=candidates[0]),
-            " or ",
-            Setting("import_data", no_grade=True),
+            f"{table}: the grades can be those of {readings}: choose with grade (--grade {quote(candidates[0])}) "
+            "or no_grade (--no-grade)",
         )
     if named:
         chosen = (strong or named)[0]
@@ -184,18 +180,14 @@ def _ask(table: SourceTable, column: str) -> None:
         return
     if says_not_relevant(column):
         raise UserError(
-            f"{table}: column {column!r} ({_cells(table, column)}) says that documents are not relevant: write "
-            "a column 'relevant' with the opposite, or leave this one out with ",
-            Setting("import_data", no_grade=True),
+            f"{table}: column {column!r} ({_cells(table, column)}) says that documents are not relevant: write a "
+            "column 'relevant' with the opposite, or leave this one out with no_grade (--no-grade)",
         )
     rows = len(table.sample)
     yes = sum(grade is not None and grade > 0 for grade in grades)
     raise UserError(
-        f"{table}: column {column!r} holds {_cells(table, column)}: with ",
-        Setting("import_data", grade=column),
-        f" {yes:,} of {rows:,} rows are relevant, with ",
-        Setting("import_data", no_grade=True),
-        " all of them: choose one",
+        f"{table}: column {column!r} holds {_cells(table, column)}: with grade (--grade {quote(column)}) {yes:,} "
+        f"of {rows:,} rows are relevant, with no_grade (--no-grade) all of them: choose one",
     )
 
 
@@ -225,14 +217,13 @@ def check_judgements(table: SourceTable, columns: Mapping[str, str], asked: bool
         graded = share(table, column, is_grade) > MAJORITY_SHARE
         if says_relevant(column) and "relevant" not in columns and asked:
             why = "holds relevance, but no column holds document ids" if graded else "is not used"
-            raise UserError(f"{table}: column {column!r} {why}: name it with ", Setting("import_data", relevant=...))
+            raise UserError(f"{table}: column {column!r} {why}: name it with relevant (--relevant)")
         unread = "relevant" in columns and "grade" not in columns and not no_grade
         judges = says_verdict(column) or _are_opposites(filled(table, column))
         if unread and judges and not graded and _is_choice(table, column) and not names_documents(column):
             raise UserError(
-                f"{table}: column {column!r} holds {_cells(table, column)}: grades are 0, 1, 2, … or yes and no (",
-                Setting("import_data", no_grade=True),
-                " leaves it out)",
+                f"{table}: column {column!r} holds {_cells(table, column)}: grades are 0, 1, 2, … or yes and no "
+                "(no_grade (--no-grade) leaves it out)",
             )
 
 
@@ -255,10 +246,9 @@ def _check_legend(table: SourceTable, column: str) -> None:
     turned = any(grade is not None and (grade > 0) != (number > 0) for number, grade in legend.items())
     if turned or (1 in legend and 0 not in legend and legend[1] != 1):
         raise UserError(
-            f"{table}: column {column!r} explains its numbers, and 0 does not mean not relevant: write a "
-            "column 'relevant' in which 0 means not relevant and larger numbers mean more relevant, or leave "
-            "this one out with ",
-            Setting("import_data", no_grade=True),
+            f"{table}: column {column!r} explains its numbers, and 0 does not mean not relevant: write a column "
+            "'relevant' in which 0 means not relevant and larger numbers mean more relevant, or leave this one out "
+            "with no_grade (--no-grade)",
         )
 
 
@@ -274,9 +264,8 @@ def _check_scale(table: SourceTable, column: str, relevant: str | None, ids: Col
     grades = {grade for word in words if (grade := grade_of(word)) is not None}
     if len(grades) > 1 and min(grades) > 0:
         raise UserError(
-            f"{table}: column {column!r} holds {_cells(table, column)}, but no 0: write 0 for documents that "
-            "are not relevant, or read all of them as relevant with ",
-            Setting("import_data", grade=column),
+            f"{table}: column {column!r} holds {_cells(table, column)}, but no 0: write 0 for documents that are "
+            f"not relevant, or read all of them as relevant with grade (--grade {quote(column)})",
         )
 
 

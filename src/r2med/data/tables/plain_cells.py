@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from r2med.data.tables.columns import Part
 from r2med.data.tables.table import Cell
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 
 MAX_SHARE = 0.2
 """Share of the cells of a column from which markup or nested objects stop the import. Below, a notice names them."""
@@ -30,9 +29,7 @@ def check_cells(parts: Sequence[Part], keep_markup: bool) -> list[str]:
             _refuse(part, column, _is_nested, "nested objects", "write their fields as columns of their own")
         texts = [*part.texts, *(part.columns[role] for role in ("query", "text") if role in part.columns)]
         for column in dict.fromkeys(texts) if not keep_markup else ():
-            how = Notice(
-                "write them as plain text, or take them as they are with ", Setting("import_data", keep_markup=True)
-            )
+            how = "write them as plain text, or take them as they are with keep_markup (--keep-markup)"
             marked = _refuse(part, column, is_rtf, "RTF", how) + _refuse(part, column, is_html, "HTML", how)
             if marked:
                 rows = "1 of the first rows has" if marked == 1 else f"{marked:,} of the first rows have"
@@ -45,7 +42,7 @@ def _refuse(part: Part, column: str, is_so: Callable[[str], bool], what: str, ho
     rows = [texts for row in part.table.sample if any(texts := _texts(row.get(column, "")))]
     found = sum(any(map(is_so, texts)) for texts in rows)
     if found and found > MAX_SHARE * len(rows):
-        raise UserError(f"{part.table}: the texts of column {column!r} are {what}: ", how)
+        raise UserError(f"{part.table}: the texts of column {column!r} are {what}: {how}")
     return found
 
 

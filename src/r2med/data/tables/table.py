@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.unicode import is_unicode
@@ -19,6 +19,9 @@ SAMPLE_ROWS = 500
 
 MAX_COLUMNS = 2_000
 """Maximum number of columns of a table. The cells of each column are examined, so a wider table could take hours."""
+
+Kind = Literal["documents", "questions", "judgements"]
+"""What a table holds."""
 
 Cell = str | list[str]
 Row = tuple[int, Mapping[str, Cell]]

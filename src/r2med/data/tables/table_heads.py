@@ -13,7 +13,6 @@ from r2med.data.tables.column_names import ALL_NAMES, TOTAL_WORDS, plain_name
 from r2med.data.tables.grade_words import grade_of
 from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.text.word_counts import count_words
 
 LONGEST_HEAD = 60
@@ -117,16 +116,14 @@ def _notices(table: SourceTable, titles: Sequence[GridRow], has_header: bool, re
     if titles:
         said = next(str(cell) for cell in titles[0][1] if _filled(cell))[:LONGEST_HEAD]
         lines = "1 row" if len(titles) == 1 else f"{len(titles)} rows"
-        yield Notice(
-            f"{table}: {lines} above the names of columns left out, from {said!r} on (",
-            Setting("import_data", skip_rows=0),
-            " keeps them)",
+        yield (
+            f"{table}: {lines} above the names of columns left out, from {said!r} on (skip_rows (--skip-rows 0) "
+            "keeps them)"
         )
     if reading.header is None and not has_header:
-        yield Notice(
-            f"{table}: the first row looks like data, so columns are numbered (",
-            Setting("import_data", header=True),
-            " if it holds their names)",
+        yield (
+            f"{table}: the first row looks like data, so columns are numbered (header (--header) if it holds their "
+            "names)"
         )
 
 

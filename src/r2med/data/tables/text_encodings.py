@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 from pathlib import Path
+from shlex import quote
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 
 _NOT_FOR_FILES = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 _WORD_END = re.compile(rb'[^\s,;|"]*$')
@@ -44,9 +44,8 @@ def text_encoding(path: Path, given: str = "") -> str:
     if _is_mostly_utf8(path):
         raise UserError(f"{path}:{line}: not UTF-8, as the rest of the file is: save it as UTF-8")
     raise UserError(
-        f"{path}:{line}: not UTF-8, but {word.decode('cp1252', 'replace')[:40]!r} if this is cp1252: import it with ",
-        Setting("import_data", encoding="cp1252"),
-        ", or save it as UTF-8",
+        f"{path}:{line}: not UTF-8, but {word.decode('cp1252', 'replace')[:40]!r} if this is cp1252: import it "
+        "with encoding (--encoding cp1252), or save it as UTF-8",
     )
 
 
@@ -60,7 +59,7 @@ def _known(given: str) -> str:
         is_text = False
     if not is_text:
         raise UserError(
-            Setting("import_data", encoding=given), ": no such encoding: use utf-8, cp1252, gb18030, shift_jis, …"
+            f"encoding (--encoding {quote(given)}): no such encoding: use utf-8, cp1252, gb18030, shift_jis, …"
         )
     return "utf-8-sig" if encoding == "utf-8" else encoding  # a mark at the start is not part of the first name
 

@@ -20,7 +20,6 @@ from r2med.data.tables.sheet_marks import SheetMarks, column_letters, sheet_mark
 from r2med.data.tables.table import Cell, SourceTable, TableOptions, text_of
 from r2med.data.tables.table_heads import GridRow, headed_table
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 """Endings of the names of workbooks."""
@@ -203,7 +202,5 @@ def _without_covers(tables: Sequence[SourceTable], hidden: Sequence[str]) -> lis
     if not kept or not left_out:
         return kept or list(tables)
     names = ", ".join(left_out)
-    notice = Notice(
-        f"{kept[0].path.name}: sheets left out: {names} (", Setting("import_data", sheets=["NAME"]), " reads a sheet)"
-    )
+    notice = f"{kept[0].path.name}: sheets left out: {names} (sheets (--sheet NAME) reads a sheet)"
     return [replace(kept[0], notices=(notice, *kept[0].notices)), *kept[1:]]

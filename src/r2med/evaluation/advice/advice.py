@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA
-from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting, joined
 from r2med.foundation.pages.cells import shown_dollars
-from r2med.foundation.runtime.typed_notices import as_typed
-from r2med.foundation.store.files import write_atomically
-
-FORMAT = 2
-SUFFIX = ".advice.json"
-"""End of the name of an advice file."""
 
 FEWEST_TO_TRADE = 100
 """Judged questions below which no points are given up: the best mean then often belongs to another pipeline than the
@@ -48,15 +38,16 @@ class Rung:
     questions: int
     """Questions on which it was scored. A pipeline that could not win was stopped before all were asked."""
     p50: float | None
-    """Median seconds from a question to its ranking; None if the cost is not known."""
+    """Median seconds from a question to its ranking, of questions that were asked one by one. If an LLM is asked, the
+    mean seconds of a question; None if they are not known."""
     p95: float | None
-    """Seconds that 95 % of the questions need at most; None if the cost is not known."""
+    """Seconds that 95 % of these questions need at most; None if an LLM is asked."""
     dollars: float | None
     """For 1,000 questions; None if a price is not known."""
-    tokens: float | None = None
-    """Tokens of LLMs for one question; None if the cost is not known."""
     tuned: int = 1
     """Number of settings that were tried."""
+    tuned_from: str = ""
+    """The pipeline with the first of these settings, as typed."""
     behind: float = 0.0
     """Points below the best pipeline on the same questions."""
     behind_low: float | None = None
@@ -64,7 +55,7 @@ class Rung:
     behind_high: float | None = None
     """Upper end of the 95 % interval of `behind`; None for the best."""
     p: float = 1.0
-    """p-value of the difference to the best, corrected for the number of comparisons."""
+    """p-value of the difference to the best, adjusted for all pairs of pipelines (max-T)."""
     unranked: int = 0
     """Passages that rerankers were shown and did not rank."""
     note: str = ""
@@ -83,9 +74,15 @@ class Advice:
     """The pipelines that were tried."""
     best: str
     """The pipeline with the best mean."""
+    value: float
+    """What choosing the best scores: the mean if each fold of the questions is answered by the pipeline that is best on
+    the other folds. The mean of `best` itself is often too high, because it is the highest of several."""
+    low: float | None
+    """Lower end of the 95 % interval of `value`."""
+    high: float | None
+    """Upper end of the 95 % interval of `value`."""
     recommended: str
-    """The best pipeline. With `give_up` and enough questions, the cheapest one that surely loses no more than that.
-    With `at`, the best one within this budget; the cheapest one if none is."""
+    """The best pipeline. With `give_up` and enough questions, the cheapest one that surely loses no more than that."""
     fastest: str
     """The pipeline with the smallest median of seconds."""
     detectable_gap: float
@@ -94,12 +91,6 @@ class Advice:
     """The two pipelines of `detectable_gap`."""
     give_up: float | None = None
     """Points that the user would give up for a cheaper or faster pipeline."""
-    at: str = ""
-    """The most that a question may cost, as typed: `dollars=0.01`. Empty without such a limit."""
-    in_budget: bool = True
-    """False if no pipeline is within the budget of `at`."""
-    within: tuple[str, ...] = ()
-    """With `at`: the best pipeline within the budget, those that do not differ from it, and what a better one costs."""
     left_out: tuple[str, ...] = ()
     """Pipelines that could not run, with the reason."""
     not_tried: tuple[str, ...] = ()
@@ -129,27 +120,26 @@ class Advice:
     def reason(self) -> str:
         """Why the recommended pipeline is recommended."""
         chosen = self.rung(self.recommended)
-        if self.at:
-            return f"the best within {self.at}" if self.in_budget else f"the cheapest; none is within {self.at}"
         if self.recommended != self.best:
             return f"cheaper or faster than the best; expected loss {loss(chosen)}, surely within {self.give_up:g}"
         if self.give_up is not None and self.alternatives and self.questions < FEWEST_TO_TRADE:
-            return Notice(
-                f"the best; {self.questions} judged questions are too few to know what {self.give_up:g} points are (",
-                Setting("advise", give_up=...),
-                f" needs {FEWEST_TO_TRADE})",
+            return (
+                f"the best; {self.questions} judged questions are too few to know what {self.give_up:g} points are "
+                f"(give_up (--give-up) needs {FEWEST_TO_TRADE})"
             )
         if self.give_up is not None and self.alternatives:
             return f"the best; no cheaper or faster one surely loses no more than {self.give_up:g} points"
-        return "the best on questions that had no part in choosing its settings"
+        return "no other has a higher score"
 
     def verdict(self) -> list[str]:
         """Return the recommendation in sentences."""
         best, chosen, fast = (self.rung(name) for name in (self.best, self.recommended, self.fastest))
-        spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
-        lines = [f"Best: {best.system}, {HEADLINE_MEASURE} {best.value:.1f}{spread}."]
-        lines.append(Notice(f"Use {chosen.system}: ", self.reason, f"; {_price(chosen)}."))
-        lines += self.within
+        spread = "" if self.low is None or self.high is None else f" ({self.low:.1f} to {self.high:.1f})"
+        lines = [
+            f"Best: {best.system}. Expect {HEADLINE_MEASURE} {self.value:.1f}{spread}: the score on questions that had "
+            "no part in choosing."
+        ]
+        lines.append(f"Use {chosen.system}: {self.reason}; {_price(chosen)}.")
         if fast.system != best.system:
             lines.append(
                 f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."
@@ -159,9 +149,7 @@ class Advice:
             for rung in self.alternatives
         ]
         if self.alternatives and self.give_up is None and self.questions >= FEWEST_TO_TRADE:
-            lines.append(
-                Notice("Would you give up some points for one of these? Say how many: ", Setting("advise", give_up=2))
-            )
+            lines.append("Would you give up some points for one of these? Say how many: give_up (--give-up 2)")
         return [*lines, *self.limits]
 
     @property
@@ -189,32 +177,8 @@ class Advice:
                 "amount on every question, so there is no spread to compute it from."
             )
         if self.not_tried:
-            lines.append(Notice("Not tried: ", joined("; ", self.not_tried), "."))
+            lines.append(f"Not tried: {'; '.join(self.not_tried)}.")
         return lines
-
-    def write(self, path: Path | str) -> None:
-        """Write the advice as JSON, which the board shows as a chart. Its sentences name flags and commands."""
-        typed = {name: list(map(as_typed, getattr(self, name))) for name in ("left_out", "not_tried")}
-        body = {"format": FORMAT, **asdict(self), **typed}
-        write_atomically(Path(path), (json.dumps(body, indent=1) + "\n").encode())
-
-    @classmethod
-    def read(cls, path: Path | str) -> Advice:
-        """Read a file of `write`. Raises UserError if it is something else."""
-        try:
-            body = json.loads(Path(path).read_bytes())
-            if body.pop("format") != FORMAT:
-                raise ValueError
-            rungs = tuple(Rung(**rung) for rung in body.pop("rungs"))
-            pair = body.pop("detectable_pair")
-            return cls(rungs=rungs, detectable_pair=pair and tuple(pair), **_tuples(body))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise UserError(f"{path} is no advice of this version: make it again with r2med advise") from None
-
-
-def _tuples(body: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of JSON with their lists as tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in body.items()}
 
 
 def surely_within(values: Floats, best: int, give_up: float) -> list[int]:
@@ -248,6 +212,8 @@ def _less(figure: float | None, than: float | None) -> bool:
 
 def _price(rung: Rung) -> str:
     dollars = "at an unknown price" if rung.dollars is None else f"${shown_dollars(rung.dollars)} for 1,000 questions"
+    if rung.p95 is None:
+        return f"{dollars}, {_milliseconds(rung.p50)} for a question on average"
     return f"{dollars}, p95 {_milliseconds(rung.p95)}"
 
 

@@ -11,19 +11,16 @@ from r2med.evaluation.comparison.one_group import of_one_group
 from r2med.evaluation.comparison.retrieval_worth import (
     FEWEST_SYSTEMS,
     closed_share,
-    correlation_across_systems,
     observed_correlation,
 )
 from r2med.evaluation.comparison.shared_data import wanted_datasets
-from r2med.evaluation.comparison.standings import run_words
-from r2med.evaluation.comparison.undecided_ranges import with_ranges
+from r2med.evaluation.comparison.standings import run_words, with_intervals
 from r2med.evaluation.measure.intervals import difference_intervals
 from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs, means
 from r2med.evaluation.records.answer_collection import (
     MAIN_MEASURE,
-    UNDECIDED,
     AnswerCollection,
     answer_measure,
 )
@@ -41,14 +38,11 @@ ALL_DATASETS = "all datasets"
 WORTH_NOTE = (
     "Points, with 95 % intervals over questions; from three runs on, also over runs. A difference below 0 means that "
     "the passages do harm. Share of the gap: the gain over closed book, divided by the gain of the relevant passages; "
-    "it has no interval if that gain could be 0. Only questions with a value in every condition count. If answers are "
-    "undecided, accuracy is a range, differences are those of the lower ends with intervals that contain every way to "
-    "decide, and there is no share."
+    "it has no interval if that gain could be 0. Only questions with a value in every condition count."
 )
 CORRELATION_NOTE = (
-    "Pearson's r of nDCG@10 and the answers across at least three systems. Corrected: without the noise of few "
-    "questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise. "
-    "Values are means over runs, and intervals are of the questions only."
+    "Pearson's r of nDCG@10 and the answers across at least three systems. The noise of few questions makes it too "
+    "small. Values are means over runs."
 )
 
 
@@ -83,7 +77,6 @@ class RetrievalCorrelation:
     systems: int
     questions: int
     observed: float | None
-    corrected: Estimate | None
 
 
 def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()) -> list[Worth]:
@@ -117,16 +110,11 @@ def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dic
 
 
 def _tables(repeats: Sequence[AnswerRecord], measure: str, conditions: Sequence[Condition]) -> Floats:
-    """Return runs × 2 × conditions × questions in points: the values, and what undecided answers could add.
-
-    Only questions with a value in all conditions and repeats count.
-    """
+    """Return runs × conditions × questions in points, of the questions that have all of these values."""
     runs = [[record.per_query[condition] for condition in conditions] for record in repeats]
     every = [row for rows in runs for row in rows]
     shared = [query for query in repeats[0].queries if all(measure in row.get(query, {}) for row in every)]
-    kinds = (measure, UNDECIDED if measure == MAIN_MEASURE else "")
-    tables = [[[[row[query].get(kind, 0.0) for query in shared] for row in rows] for kind in kinds] for rows in runs]
-    return 100 * np.array(tables)
+    return 100 * np.array([[[row[query][measure] for query in shared] for row in rows] for rows in runs])
 
 
 def _means(tables: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -141,40 +129,31 @@ def _spread(tables: Mapping[str, Floats], varies: bool) -> RunSpread:
 
 
 def _difference(first: Mapping[str, Floats], second: Mapping[str, Floats], varies: bool) -> Estimate:
-    """Return the difference of two conditions. Rows of each run: the lower end of each question, and its upper end.
-
-    The interval contains every way to decide what is undecided, and stays within the possible range.
-    """
-    runs = {name: np.concatenate([first[name], second[name]], axis=1) for name in first}
-    rows = _means(runs)
-    found = SystemPairs(np.array([0, 0, 1]), np.array([2, 3, 2]))  # both lower ends; the worst case; the best case
-    values = found.differences(means(rows))
-    bounds = np.clip(difference_intervals(rows, found, _spread(runs, varies)), -100.0, 100.0)
-    if np.isnan(bounds).any():  # too few questions, or all of them equal
-        is_decided = values[1] == values[2]
-        return Estimate(float(values[0])) if is_decided else Estimate(*map(float, (values[0], values[1], values[2])))
-    return Estimate(float(values[0]), float(bounds[0, 1]), float(bounds[1, 2]))
+    """Return the difference of two conditions, each as runs × questions. The interval stays within what is possible."""
+    runs = {name: np.stack([first[name], second[name]], axis=1) for name in first}
+    rows, pair = _means(runs), SystemPairs(np.array([0]), np.array([1]))
+    (value,) = pair.differences(means(rows)).tolist()
+    low, high = np.clip(difference_intervals(rows, pair, _spread(runs, varies)), -100.0, 100.0)[:, 0].tolist()
+    if np.isnan(low):  # too few questions, or all of them equal
+        return Estimate(value)
+    return Estimate(value, low, high)
 
 
 def _worth(
     name: str, dataset: str, conditions: Sequence[Condition], tables: Mapping[str, Floats], varies: bool
 ) -> Worth:
-    lowest = {key: table[:, 0] for key, table in tables.items()}
-    values, spread = _means(lowest), _spread(lowest, varies)
-    undecided = _means({key: table[:, 1] for key, table in tables.items()})
-    scores = zip(conditions, with_ranges(values, undecided, spread=spread), strict=True)
+    values, spread = _means(tables), _spread(tables, varies)
+    scores = zip(conditions, with_intervals(values, spread=spread), strict=True)
     has = {condition: number for number, condition in enumerate(conditions)}
 
     def difference(first: Condition, second: Condition) -> Estimate | None:
         if first not in has or second not in has:
             return None
-        one, other = (
-            {key: table[:, :, has[each]].cumsum(axis=1) for key, table in tables.items()} for each in (first, second)
-        )
+        one, other = ({key: table[:, has[each]] for key, table in tables.items()} for each in (first, second))
         return _difference(one, other, varies)
 
     ends: tuple[Condition, ...] = ("closed book", "retrieved", "relevant")
-    known = all(each in has and not any(rows[has[each]].any() for rows in undecided.values()) for each in ends)
+    known = all(condition in has for condition in ends)
     order = np.array([has[each] for each in ends]) if known else np.empty(0, np.intp)
     return Worth(
         name,
@@ -226,8 +205,7 @@ def _correlations(
                 else f"{reader} · {passages} passages"
             )
             questions = sum(rows.shape[1] for rows in first.values())
-            observed, corrected = observed_correlation(first, second), correlation_across_systems(first, second)
-            yield RetrievalCorrelation(shown, len(systems), questions, observed, corrected)
+            yield RetrievalCorrelation(shown, len(systems), questions, observed_correlation(first, second))
 
 
 def _paired(records: Sequence[AnswerRecord], measure: str) -> Floats:
@@ -279,15 +257,12 @@ def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE) -> l
     tables = [Table(columns, rows, f"What retrieval is worth: {name} × 100", WORTH_NOTE, name="worth")]
     found = correlations(collection, name)
     if found:
-        lines: list[list[Value]] = [
-            [each.reader, each.systems, each.questions, each.observed, each.corrected] for each in found
-        ]
+        lines: list[list[Value]] = [[each.reader, each.systems, each.questions, each.observed] for each in found]
         heads = (
             Column("reader"),
             Column("systems", "integer"),
             Column("questions", "integer"),
             Column("r observed", "number"),
-            Column("r corrected", "number"),
         )
         title = f"Do better rankings give better answers? nDCG@10 and {name} across systems"
         tables.append(Table(heads, lines, title, CORRELATION_NOTE, name="worth-correlation"))

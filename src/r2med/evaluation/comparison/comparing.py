@@ -9,12 +9,9 @@ from pathlib import Path
 
 from r2med.data.given_data import GivenData, data_words
 from r2med.data.overlays import Overlay
-from r2med.evaluation.comparison.budget_choice import CostLimit
 from r2med.evaluation.comparison.comparison import Comparison, comparison
-from r2med.evaluation.comparison.corrected_scores import CorrectedScores, corrected_scores
 from r2med.evaluation.comparison.largest_group import names_systems
 from r2med.evaluation.comparison.standings import MEASURE
-from r2med.evaluation.comparison.undecided_ranges import ranged
 from r2med.evaluation.measure.significance import RESAMPLES
 from r2med.evaluation.records.answer_collection import (
     MAIN_MEASURE,
@@ -25,12 +22,9 @@ from r2med.evaluation.records.answer_collection import (
 )
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.lock_file import Lock, locked_collection
-from r2med.evaluation.records.query_costs import query_cost
-from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.relabelled import recorded_datasets, relabelled
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import named_system
 
 
@@ -45,8 +39,6 @@ class ComparedWith:
     seed: int = 0
     worse_than: float | None = None
     """Points that a system may lose against the baseline; None if this is not asked."""
-    at: CostLimit | None = None
-    """The budget within which the best system is looked for; None without one."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +62,10 @@ def compared_records(
     lock: Path | None = None,
     condition: str | None = None,
     answers: bool = False,
-    estimate: bool = False,
 ) -> ComparedRecords:
     """Compare the records of rankings, of a lock or of answers. Raises UserError for settings that exclude others."""
-    _check(lock, overlays, condition, answers, estimate)
-    _check_gate(wanted, lock, estimate)
+    _check(lock, overlays, condition, answers)
+    _check_gate(wanted, lock)
     if answers:
         return _of_answers(sources, results, data_words(data), wanted, max_failures, condition or RETRIEVED)
     if lock:
@@ -82,43 +73,43 @@ def compared_records(
     if wanted.baseline and names_systems(sources):  # who names some systems means the baseline too
         sources = [*sources, wanted.baseline]
     collection, words = collect(sources, results, max_failures), data_words(data)
-    measure = wanted.measure or MEASURE
-    estimates = _estimates(collection, overlays, data, measure) if estimate else None
     if overlays:
         collection, words = with_labels(collection, overlays, data), []
-    compared = _compared(collection, measure, wanted, words, keep_systems=names_systems(sources))
-    return ComparedRecords(replace(compared, estimates=estimates), collection)
+    compared = _compared(collection, wanted.measure or MEASURE, wanted, words, keep_systems=names_systems(sources))
+    return ComparedRecords(compared, collection)
 
 
-def _check(
-    lock: Path | None, overlays: Sequence[Overlay], condition: str | None, answers: bool, estimate: bool
-) -> None:
-    if answers and (lock or overlays or estimate):
+def _check(lock: Path | None, overlays: Sequence[Overlay], condition: str | None, answers: bool) -> None:
+    if answers and (lock or overlays):
         raise UserError("answers are compared without a lock and without overlays: leave them out")
     if condition is not None and not answers:
         raise UserError(
-            f"the condition {condition!r} is one of answers: ", Setting("compare", answers=True, condition=...)
+            f"the condition {condition!r} is one of answers: answers (--answers) and condition (--condition)"
         )
-    if lock and (overlays or estimate):
+    if lock and overlays:
         raise UserError(f"{lock}: a lock compares with the labels of its datasets: leave out overlays")
 
 
-def _check_gate(wanted: ComparedWith, lock: Path | None, estimate: bool) -> None:
+def _check_gate(wanted: ComparedWith, lock: Path | None) -> None:
     if wanted.worse_than is None:
         return
-    gate = Setting("compare", worse_than=wanted.worse_than)
+    gate = f"worse_than (--worse-than {wanted.worse_than})"
     if not math.isfinite(wanted.worse_than):
-        raise UserError(gate, " must be a number of points, such as 1")
-    if estimate:
-        raise UserError(gate, " is not for an estimate: leave one of the two out")
+        raise UserError(f"{gate} must be a number of points, such as 1")
     if not (wanted.baseline or (lock and Lock.read(lock).baseline)):
-        raise UserError(gate, " needs the system to compare with: ", Setting("compare", baseline=...))
+        raise UserError(f"{gate} needs the system to compare with: baseline (--baseline)")
 
 
 def _compared(
-    collection: RecordCollection, measure: str, wanted: ComparedWith, data: Sequence[str], *, keep_systems: bool
+    collection: RecordCollection,
+    measure: str,
+    wanted: ComparedWith,
+    data: Sequence[str],
+    *,
+    keep_systems: bool,
+    is_locked: bool = False,
 ) -> Comparison:
-    compared = comparison(
+    return comparison(
         collection,
         measure,
         wanted.baseline,
@@ -127,22 +118,9 @@ def _compared(
         wanted.seed,
         data,
         keep_systems=keep_systems,
+        is_locked=is_locked,
+        worse_than=wanted.worse_than,
     )
-    if wanted.worse_than is not None:
-        compared = compared.gated(wanted.worse_than)
-    return compared if wanted.at is None else compared.chosen_at(wanted.at, _prices(collection, compared, wanted.at))
-
-
-def _prices(collection: RecordCollection, compared: Comparison, limit: CostLimit) -> dict[str, float | None]:
-    """Return system -> the cost of a query on the compared datasets; None if it is not known."""
-    costs = {each.system: query_cost(compared_runs(collection, compared, each.system)) for each in compared.systems}
-    return {system: getattr(cost, limit.cost) for system, cost in costs.items()}
-
-
-def compared_runs(collection: RecordCollection, compared: Comparison, system: str) -> list[Record]:
-    """Return the records of all repeats of a system on the datasets of a comparison."""
-    names = [name for name in collection.records(system) if name in compared.queries]
-    return [kept.record for name in names for kept in collection.repeats(system, name)]
 
 
 def _of_lock(
@@ -156,7 +134,9 @@ def _of_lock(
     decided = _decided(file, wanted.measure, wanted.baseline, data)
     collection = locked_collection(decided, file, sources, results, max_failures)
     with_baseline = replace(wanted, baseline=decided.baseline)
-    compared = _compared(collection, decided.measure, with_baseline, tuple(decided.datasets), keep_systems=True)
+    compared = _compared(
+        collection, decided.measure, with_baseline, tuple(decided.datasets), keep_systems=True, is_locked=True
+    )
     notice = f"decided beforehand: lock {decided.digest[:12]} of {file.name}"
     return ComparedRecords(replace(compared, notices=(*compared.notices, notice)), collection)
 
@@ -185,8 +165,7 @@ def compared_answers(
     if baseline and baseline not in views.collection.systems and len(named) == 1:
         wanted = replace(wanted, baseline=named[0])
     compared = _compared(views.collection, views.measure, wanted, data, keep_systems=keep_systems)
-    shown = ranged(compared, views.collection) if views.measure == MAIN_MEASURE else compared
-    return replace(shown, notices=(*shown.notices, *views.notices))
+    return replace(compared, notices=(*compared.notices, *views.notices))
 
 
 def _decided(file: Path, measure: str | None, baseline: str, data: Sequence[str]) -> Lock:
@@ -198,18 +177,6 @@ def _decided(file: Path, measure: str | None, baseline: str, data: Sequence[str]
     if data and {*data} != {*lock.datasets}:
         raise UserError(f"{file}: its datasets are {', '.join(lock.datasets)}; a lock allows nothing else")
     return lock
-
-
-def _estimates(
-    collection: RecordCollection, labels: Sequence[Overlay], data: Sequence[GivenData], measure: str
-) -> CorrectedScores:
-    if not labels:
-        raise UserError(
-            "an estimate needs the labels of a judge and of people: ",
-            Setting("compare", overlays="FILE"),
-            ", made by r2med judge",
-        )
-    return corrected_scores(collection, labels, recorded_datasets(collection, data), measure)
 
 
 def with_labels(

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from r2med.evaluation.comparison.standings import interval_parts, known_number
-from r2med.evaluation.measure import significance
+from r2med.evaluation.comparison.standings import known_number
 from r2med.evaluation.measure.intervals import difference_intervals
-from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread
+from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
+from r2med.evaluation.measure.significance import (
+    ALPHA,
+    FlipTest,
+    Integers,
+    Sample,
+    SystemPairs,
+    Values,
+    means,
+    sign_flips,
+)
 from r2med.evaluation.measure.slices import Slice
-from r2med.foundation.engine.threads import map_threads
-from r2med.foundation.pages.estimate import Estimate
 
 
 @dataclass(frozen=True)
@@ -26,12 +32,12 @@ class Gap:
     difference: float
     low: float | None
     high: float | None
-    """None if there are too few queries for an interval, or if the systems are equal on all queries."""
+    """Ends of the 95 % interval of this pair alone. None if there are too few queries for an interval, or if the
+    systems are equal on all queries."""
     p: float
     p_adjusted: float
-    """The p-value adjusted for many tests. Over all datasets, it is adjusted for all pairs, by Holm with a baseline and
-    by max-T without one. On single datasets it is adjusted by Benjamini and Hochberg for all pairs and datasets, and on
-    slices for all pairs and slices."""
+    """The p-value adjusted by max-T: over all datasets for all pairs that were tested, on single datasets for all pairs
+    and datasets, and on slices for all pairs and slices."""
 
     @property
     def significant(self) -> bool:
@@ -52,22 +58,10 @@ class Pair(Gap):
     b: str
     p_t: float | None
     """The p-value of the stratified paired t-test; None if a dataset has only one query."""
-    effect: float | None
-    """Cohen's d_z."""
     wins: int
     ties: int
     losses: int
-    carried: float | None
-    """The share of the difference that comes from five queries. Above 1, the other queries point the other way."""
     datasets: Mapping[str, Gap]
-    from_queries: float | None = None
-    """Half of the length of the interval, if only the queries vary. None without an interval."""
-    from_runs: float | None = None
-    """The same if only the runs vary. None if it is not known: interval and test are then of the queries only."""
-    turns_on_same_queries: float | None = None
-    """Probability that one more run of each on the same queries gives the other order. None if it is not known."""
-    turns_on_new_queries: float | None = None
-    """The same on as many new queries."""
 
     @property
     def disputed(self) -> bool:
@@ -80,7 +74,6 @@ class Pair(Gap):
             super().turned(),
             a=self.b,
             b=self.a,
-            effect=None if self.effect is None else -self.effect,
             wins=self.losses,
             losses=self.wins,
             datasets={dataset: gap.turned() for dataset, gap in self.datasets.items()},
@@ -102,66 +95,48 @@ class SlicePair(Gap):
         return replace(super().turned(), a=self.b, b=self.a)
 
 
-def tested_gaps(
-    sample: tuple[Values, RunSpread | None], pairs: SystemPairs, holm: bool, resamples: int, seed: int
-) -> list[Gap]:
-    """Return the tested difference of each pair, adjusted for all of them: by Holm, or else by max-T."""
-    values, spread = sample
-    difference = pairs.differences(significance.means(values))
-    low, high = np.clip(difference_intervals(values, pairs, spread), -100.0, 100.0)
-    flips = significance.sign_flips(values, pairs, resamples, seed, spread)
-    adjusted = significance.holm(flips.p) if holm else flips.p_adjusted
-    rows = np.array([difference, low, high, flips.p, adjusted]).T.tolist()
-    return [Gap(moved, known_number(least), known_number(most), p, p_all) for moved, least, most, p, p_all in rows]
+def dataset_samples(values: Values, single: SingleRuns) -> list[Sample]:
+    """Return each dataset as a sample of its own."""
+    columns = _columns(values)
+    return [Sample({name: rows}, columns[name], run_spread(single.on(name))) for name, rows in values.items()]
 
 
-def gaps_from_first(
-    values: Values, resamples: int = RESAMPLES, seed: int = 0, spread: RunSpread | None = None
-) -> list[Gap]:
-    """Return the difference of each other row from the first, adjusted by max-T for the number of these tests."""
-    systems = len(next(iter(values.values())))
-    return tested_gaps((values, spread), SystemPairs.against(0, systems), False, resamples, seed)
-
-
-def adjusted_together(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:
-    """Return the gaps of each dataset with p-values adjusted for all of them together."""
-    adjusted = significance.benjamini_hochberg(np.array([[gap.p for gap in gaps] for gaps in tested]).ravel())
-    rows = zip(tested, adjusted.reshape(len(tested), -1).tolist(), strict=True)
-    return [[replace(gap, p_adjusted=p) for gap, p in zip(gaps, row, strict=True)] for gaps, row in rows]
-
-
-def slice_pairs(
-    cut: Sequence[Slice],
-    values: Values,
-    single: SingleRuns,
-    names: Sequence[str],
-    pairs: SystemPairs,
-    resamples: int,
-    seed: int,
-) -> list[SlicePair]:
-    """Return the tested differences on each slice, adjusted for all pairs and slices."""
-
-    def test(each: Slice) -> list[Gap]:
-        return tested_gaps((each.cut(values), run_spread(each.cut_runs(single))), pairs, False, resamples, seed)
-
-    tested = [
-        SlicePair(**vars(gap), kind=each.kind, label=each.label, queries=len(each), a=names[a], b=names[b])
-        for each, gaps in zip(cut, map_threads(test, cut), strict=True)
-        for a, b, gap in zip(pairs.first, pairs.second, gaps, strict=True)
+def slice_samples(cut: Sequence[Slice], values: Values, single: SingleRuns) -> list[Sample]:
+    """Return each slice as a sample of its own."""
+    columns = _columns(values)
+    return [
+        Sample(
+            each.cut(values),
+            np.concatenate([columns[name][queries] for name, queries in each.queries.items()]),
+            run_spread(each.cut_runs(single)),
+        )
+        for each in cut
     ]
-    adjusted = significance.benjamini_hochberg(np.array([each.p for each in tested])).tolist()
-    return [replace(each, p_adjusted=p) for each, p in zip(tested, adjusted, strict=True)]
 
 
-def chance_of_pair(gap: Gap, share: float, same: float, new: float) -> dict[str, Any]:
-    """Return the fields of a pair that tell the chance of the queries from that of the runs."""
-    from_queries, from_runs = interval_parts(Estimate(gap.difference, gap.low, gap.high), share)
-    return {
-        "from_queries": from_queries,
-        "from_runs": from_runs,
-        "turns_on_same_queries": known_number(same),
-        "turns_on_new_queries": known_number(new),
-    }
+def _columns(values: Values) -> dict[str, Integers]:
+    """Return the positions of the queries of each dataset among all queries."""
+    ends = np.cumsum([rows.shape[1] for rows in values.values()])
+    return {name: np.arange(end - rows.shape[1], end) for (name, rows), end in zip(values.items(), ends, strict=True)}
+
+
+def tested_gaps(
+    samples: Sequence[Sample], pairs: SystemPairs, tested: SystemPairs, resamples: int, seed: int
+) -> list[list[Gap]]:
+    """Return the difference of each pair on each sample, adjusted for all tested pairs on all samples by max-T.
+
+    The first tested pairs are `pairs`.
+    """
+    flips = sign_flips(samples, tested, resamples, seed)
+    return [list(_gaps(sample, pairs, test)) for sample, test in zip(samples, flips, strict=True)]
+
+
+def _gaps(sample: Sample, pairs: SystemPairs, test: FlipTest) -> Iterator[Gap]:
+    difference = pairs.differences(means(sample.values))
+    low, high = np.clip(difference_intervals(sample.values, pairs, sample.spread), -100.0, 100.0)
+    p, adjusted = test.p[: len(pairs)], test.p_adjusted[: len(pairs)]
+    for moved, least, most, own, for_all in np.array([difference, low, high, p, adjusted]).T.tolist():
+        yield Gap(moved, known_number(least), known_number(most), own, for_all)
 
 
 def middle_pair(detectable: Floats) -> int | None:

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from r2med.evaluation.measure.intervals import FEWEST_VALUES
+import numpy as np
+
+from r2med.evaluation.comparison.standings import known_number
+from r2med.evaluation.measure.intervals import difference_intervals, has_intervals
+from r2med.evaluation.measure.significance import ALPHA, Sample, SystemPairs, means
 from r2med.foundation.pages.cells import signed
 
 GateOutcome = Literal["worse", "not decided", "passed"]
@@ -25,9 +29,11 @@ class GateVerdict:
     """Points that the system may lose."""
     difference: float
     low: float | None
-    """Lower end of the 95 % interval of `difference`; None if there are too few queries for an interval."""
+    """Lower end of the interval of `difference`; None if there are too few queries for an interval."""
     high: float | None
-    """Upper end of the 95 % interval of `difference`."""
+    """Upper end of the interval of `difference`."""
+    systems: int = 1
+    """Number of systems that the baseline is compared with. All their intervals together hold at 95 %."""
 
     @property
     def outcome(self) -> GateOutcome:
@@ -48,23 +54,26 @@ class GateVerdict:
         }[self.outcome]
         shown = "no interval"
         if self.low is not None and self.high is not None:
-            shown = f"95 % interval {signed(self.low)} to {signed(self.high)}"
+            together = f" for {self.systems} systems together" if self.systems > 1 else ""
+            shown = f"95 % interval{together} {signed(self.low)} to {signed(self.high)}"
         return f"Gate: {self.outcome}. {self.system} {claim} ({signed(self.difference)} points, {shown})."
 
 
-def gate_verdict(
-    system: str,
-    baseline: str,
-    worse_than: float,
-    gain: tuple[float, float | None, float | None],
-    queries: Sequence[int],
-) -> GateVerdict:
-    """Return the verdict on a system. `gain` is the difference with its interval, `queries` their number by dataset.
+def gate_verdicts(
+    systems: Sequence[str], baseline: str, worse_than: float, gains: Sample, pairs: SystemPairs
+) -> tuple[GateVerdict, ...]:
+    """Return the verdict on each system. The pairs are those of the systems with the baseline; more points are better.
 
-    Two systems that differ by the same amount on every query have no interval. The difference itself then decides,
-    unless there are too few queries for any interval.
+    The intervals are adjusted for the number of systems (Bonferroni): the chance that any of them is called worse by
+    mistake is at most 5 %. Two systems that differ by the same amount on every query have no interval. The difference
+    itself then decides, unless there are too few queries for any interval.
     """
-    difference, low, high = gain
-    if low is None and sum(queries) >= FEWEST_VALUES and min(queries) > 1:
-        low = high = difference
-    return GateVerdict(system, baseline, worse_than, difference, low, high)
+    low, high = np.clip(difference_intervals(gains.values, pairs, gains.spread, ALPHA / len(pairs)), -100.0, 100.0)
+    difference = pairs.differences(means(gains.values))
+    if has_intervals(gains.values):
+        low, high = (np.where(np.isnan(ends), difference, ends) for ends in (low, high))
+    rows = zip(systems, difference.tolist(), low.tolist(), high.tolist(), strict=True)
+    return tuple(
+        GateVerdict(system, baseline, worse_than, points, known_number(least), known_number(most), len(pairs))
+        for system, points, least, most in rows
+    )

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.comparison import Comparison
 from r2med.evaluation.comparison.gaps import Gap, Pair
-from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
 from r2med.evaluation.comparison.verdicts import detectable, too_few_runs
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS
 from r2med.foundation.pages.cells import Column, Marked, Value
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.page import Table
+from r2med.foundation.text.plurals import counted
 
 DAGGER, EQUAL = "†", "≈"
-NOT_KNOWN = "not known"
 RUNS_CAPTION = (
     "Runs: scores are means over the runs of a system that can give other results each time. From "
     f"{FEWEST_RUNS} runs on, tests contain the chance of the runs."
@@ -26,21 +25,18 @@ def pair_table(compared: Comparison) -> Table:
     """Return a table with a row for each pair over all datasets, on each dataset and on each slice."""
     rows: list[list[Value | Marked]] = []
     for pair in compared.pairs:
-        known = (pair.from_queries, pair.from_runs, pair.turns_on_same_queries, pair.turns_on_new_queries)
-        chance = [NOT_KNOWN if each is None else each for each in known]
-        rows.append([pair.a, pair.b, "all datasets", *gap_cells(pair), pair.wins, pair.ties, pair.losses, *chance])
+        rows.append([pair.a, pair.b, "all datasets", *gap_cells(pair), pair.wins, pair.ties, pair.losses])
         for label, gap in gaps(compared, pair):
-            rows.append([pair.a, pair.b, label, *gap_cells(gap), *[None] * 7])
+            rows.append([pair.a, pair.b, label, *gap_cells(gap), None, None, None])
     method = (
-        "paired sign flips and Student's 95 % intervals, stratified by dataset; adjusted p: "
-        f"{_adjustment(compared)}; Benjamini–Hochberg over pairs and slices"
+        "paired sign flips, stratified by dataset; low and high: Student's 95 % interval of this pair alone; "
+        f"adjusted p: {_adjustment(compared)}"
     )
     counts = [Column(head, "integer", missing="") for head in ("wins", "ties", "losses")]
-    counts += [Column(head, "score", missing="") for head in ("± queries", "± runs")]
-    counts += [Column(f"turns, {which} queries", "share", 0, missing="") for which in ("same", "new")]
     columns = (Column("A"), Column("B"), Column("on"), *gap_columns("A − B", "p adjusted"), *counts)
-    note = f"{compared.heading}: {method}. Labels: {compared.labels}. {detectable(compared)} {too_few_runs(compared)}"
-    return Table(columns, rows, note=note.rstrip(), name="pairs")
+    sentences = (detectable(compared), too_few_runs(compared))
+    note = " ".join([f"{compared.heading}: {method}. Labels: {compared.labels}.", *filter(None, sentences)])
+    return Table(columns, rows, note=note, name="pairs")
 
 
 def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
@@ -66,13 +62,14 @@ def score_table(compared: Comparison) -> Table:
     """Return a table with a row per system, best first, and a column per dataset.
 
     The best score of a column is bold, the second underlined. If a system varies, the last column says how often each
-    was run. A dagger marks scores that differ significantly from the
-    baseline. Without a baseline, ≈ marks scores that cannot be distinguished from the best.
+    was run. A dagger marks scores that differ significantly from the baseline. Without a baseline, ≈ marks scores that
+    cannot be distinguished from the best of their column.
     """
     columns = [{s.system: s.datasets[dataset] for s in compared.systems} for dataset in compared.datasets]
     if len(columns) > 1:
         columns.append({s.system: s.mean for s in compared.systems if s.mean})
-    marks = [_marks(compared, dataset) for dataset in [*compared.datasets, ""][: len(columns)]]
+    names = [*compared.datasets, ""][: len(columns)]
+    marks = [_marks(compared, column, dataset) for column, dataset in zip(columns, names, strict=True)]
     any_varies = any(standing.varies for standing in compared.systems)
     rows: list[list[Value | Marked]] = [
         [
@@ -94,39 +91,41 @@ def score_table(compared: Comparison) -> Table:
 def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str], lower_is_better: bool) -> Marked:
     best, *others = sorted({round(each.value, 2) for each in column.values()}, reverse=not lower_is_better)
     shown = round(column[system].value, 2)
-    return Marked(
-        column[system].without_interval(), shown == best, bool(others) and shown == others[0], marks.get(system, "")
-    )
+    return Marked(column[system].value, shown == best, bool(others) and shown == others[0], marks.get(system, ""))
 
 
-def _marks(compared: Comparison, dataset: str) -> dict[str, str]:
+def _marks(compared: Comparison, column: Mapping[str, Estimate], dataset: str) -> dict[str, str]:
     """Return the marked systems of a column. `dataset` is empty for the average."""
-    if not compared.baseline:
-        first = [system for system, number in compared.classes(dataset).items() if number == 1]
-        return dict.fromkeys(first[1:], EQUAL)
-    gaps = {pair.a: pair.datasets[dataset] if dataset else pair for pair in compared.pairs}
-    return {system: DAGGER for system, gap in gaps.items() if gap.significant}
+    gaps = {(pair.a, pair.b): pair.datasets[dataset] if dataset else pair for pair in compared.pairs}
+    if compared.baseline:
+        return {system: DAGGER for (system, _), gap in gaps.items() if gap.significant}
+    sign = -1 if compared.lower_is_better else 1
+    best = max(column, key=lambda system: sign * column[system].value)
+    of_best = {(set(pair) - {best}).pop(): gap for pair, gap in gaps.items() if best in pair}
+    return {system: EQUAL for system, gap in of_best.items() if not gap.significant}
 
 
 def _adjustment(compared: Comparison) -> str:
-    """Return a text on how p-values are adjusted over all datasets and on single ones."""
-    overall = f"{'Holm' if compared.baseline else 'max-T'} over the pairs"
-    return overall + (
-        ", Benjamini–Hochberg over pairs and datasets on single ones" if len(compared.datasets) > 1 else ""
-    )
+    """Return a text on how p-values are adjusted: each family of tests has a chance of 5 % of any false finding."""
+    pairs = counted(compared.tested, "pair")
+    families = [f"{pairs} over all datasets" if len(compared.datasets) > 1 else pairs]
+    if len(compared.datasets) > 1:
+        families.append(f"{pairs} × {len(compared.datasets)} datasets")
+    if compared.slices:
+        families.append(f"{pairs} × {counted(len(compared.slices) // len(compared.pairs), 'slice')}")
+    return f"max-T, 5 %{' each' if len(families) > 1 else ''} for {', '.join(families)}"
 
 
 def _caption(compared: Comparison) -> str:
-    marks = (
-        f"{DAGGER} differs from {compared.baseline} ({_adjustment(compared)}, α = 0.05)"
+    mark = (
+        f"{DAGGER} differs from {compared.baseline}"
         if compared.baseline
-        else f"{EQUAL} cannot be distinguished from the best of its column (max-T over the pairs of the best, "
-        f"α = 0.05; no classes below {FEWEST_QUERIES} queries)"
+        else f"{EQUAL} cannot be distinguished from the best of its column"
     )
     return (
         f"{compared.heading}. Labels: {compared.labels}. Avg: the unweighted mean of the datasets. The best is bold, "
         "the second underlined. "
-        f"{marks}; paired sign flips within datasets. {detectable(compared)}"
-        + f" {RUNS_CAPTION}" * any(standing.varies for standing in compared.systems)
-        + "".join(f" {notice}." for notice in compared.notices)
+        f"{mark} (paired sign flips within datasets; {_adjustment(compared)}). {detectable(compared)}"
+        + f" {RUNS_CAPTION}"
+        * any(standing.varies for standing in compared.systems)
     )

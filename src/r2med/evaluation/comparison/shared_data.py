@@ -14,7 +14,6 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Setting
 
 
 def labelled_records(
@@ -28,8 +27,7 @@ def labelled_records(
     without = [name for name in collection.datasets if name in wanted and name not in kept.datasets]
     if without and wanted <= set(without):
         raise UserError(
-            f"{without[0]} has no labels for {measure}: choose a dataset that has them with ",
-            Setting("compare", data=...),
+            f"{without[0]} has no labels for {measure}: choose a dataset that has them with data (--data)",
         )
     notices = [f"{name} is left out: it has no labels for {measure}" for name in without]
     if data:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from r2med.evaluation.measure import HEADLINE_MEASURE, significance
-from r2med.evaluation.measure.intervals import mean_intervals, run_shares
+from r2med.evaluation.measure.intervals import mean_intervals
 from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Values
@@ -36,10 +36,6 @@ class Standing:
     """Number of runs on every dataset. Scores are means over them."""
     varies: bool = False
     """True if another run can give other scores; False for a deterministic system."""
-    from_queries: float | None = None
-    """Half of the length of the interval of the mean, if only the queries vary. None without an interval."""
-    from_runs: float | None = None
-    """The same if only the runs vary. None if it is not known: the interval is then of the queries only."""
 
     @property
     def run_words(self) -> str:
@@ -80,27 +76,11 @@ def standings(names: Sequence[str], values: Values, single: SingleRuns) -> Itera
         dataset: with_intervals({dataset: rows}, spread=run_spread(single.on(dataset)))
         for dataset, rows in values.items()
     }
-    spread = run_spread(single)
-    overall = with_intervals(values, spread=spread)
-    shares = run_shares(values, spread)
+    overall = with_intervals(values, spread=run_spread(single))
     for number, system in enumerate(names):
         mine = {dataset: each for dataset, column in by_dataset.items() if (each := column[number])}
         runs = min((len(tables[number]) for tables in single.tables.values() if len(tables[number])), default=0)
-        parts = interval_parts(overall[number], shares[number])
-        yield Standing(system, overall[number], mine, runs, single.varies[number], *parts)
-
-
-def interval_parts(mean: Estimate | None, share: float) -> tuple[float | None, float | None]:
-    """Return half of the length of an interval that queries alone and runs alone would give.
-
-    Their squares add up to the square of half of its length. NaN as the share of the runs means that it is not known.
-    """
-    if mean is None or mean.low is None or mean.high is None:
-        return None, None
-    reach = (mean.high - mean.low) / 2
-    if np.isnan(share):
-        return reach, None
-    return reach * float(np.sqrt(1 - share)), reach * float(np.sqrt(share))
+        yield Standing(system, overall[number], mine, runs, single.varies[number])
 
 
 def with_intervals(values: Values, top: float | None = 100.0, spread: RunSpread | None = None) -> list[Estimate | None]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from r2med.evaluation.comparison.comparison import Comparison, Mover
+from r2med.evaluation.comparison.comparison import Comparison
 from r2med.evaluation.comparison.gaps import Pair
-from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES
+from r2med.evaluation.comparison.marks import MOST_LETTERS
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS
-from r2med.evaluation.measure.significance import ALPHA, TOP_QUERIES
-from r2med.foundation.core.notices import Notice
+from r2med.evaluation.measure.significance import ALPHA
 from r2med.foundation.pages.cells import signed
 
 
@@ -24,52 +23,20 @@ def verdict(pair: Pair, pairs: int = 1, lower_is_better: bool = False) -> str:
     pair = better_first(pair, lower_is_better)
     claim = "is better than" if pair.significant else "cannot be distinguished from"
     adjusted = f" (adjusted for {pairs:,} pairs {probability(pair.p_adjusted)})" if pairs > 1 else ""
-    difference = f"{signed(pair.difference)} points ({_interval(pair)})"
+    difference = f"{signed(pair.difference)} points ({_interval(pair, pairs)})"
     return f"{pair.a} {claim} {pair.b}: {difference}, p {probability(pair.p)}{adjusted}."
 
 
-def _interval(pair: Pair) -> str:
+def _interval(pair: Pair, pairs: int) -> str:
     if pair.low is None or pair.high is None:
         return "no interval"
-    return f"95 % interval {signed(pair.low)} to {signed(pair.high)}"
+    return f"95 % interval{' of this pair alone' if pairs > 1 else ''} {signed(pair.low)} to {signed(pair.high)}"
 
 
-def details(pair: Pair, lower_is_better: bool = False) -> str:
-    """Return the queries won and lost, the effect size, and the share of the difference from five queries."""
+def wins_and_losses(pair: Pair, lower_is_better: bool = False) -> str:
+    """Return the numbers of queries that the better system won, tied and lost."""
     pair = better_first(pair, lower_is_better)
-    parts = [f"wins {pair.wins:,}, ties {pair.ties:,}, losses {pair.losses:,}"]
-    if pair.effect is not None:
-        parts.append(f"d_z {abs(pair.effect):.2f}")
-    if pair.carried is not None and pair.wins + pair.ties + pair.losses > TOP_QUERIES:
-        share = f"{TOP_QUERIES} queries make {100 * pair.carried:.0f} % of the difference"
-        parts.append(f"{share}: without them its sign would change" if pair.carried > 1 else share)
-    return "; ".join(parts) + "."
-
-
-def chance(pair: Pair) -> str:
-    """Return how much of the interval comes from the queries and from the runs, and how likely the order turns.
-
-    If neither system varies, all chance is that of the queries, and the runs are not mentioned.
-    """
-    if pair.from_runs == 0 and pair.turns_on_new_queries is not None:
-        return f"As many new queries turn their order with a probability of {_percent(pair.turns_on_new_queries)}."
-    parts = f"{reach(pair.from_queries)} from the queries, {reach(pair.from_runs)} from the runs"
-    if pair.turns_on_same_queries is None or pair.turns_on_new_queries is None:
-        return f"Chance: {parts}. How likely one more run of each turns their order is not known."
-    same, new = map(_percent, (pair.turns_on_same_queries, pair.turns_on_new_queries))
-    return (
-        f"Chance: {parts}. One more run of each turns their order with a probability of {same} on the same queries, "
-        f"and of {new} on as many new queries."
-    )
-
-
-def reach(half: float | None) -> str:
-    """Return half of the length of an interval as text: `± 1.90`, or `not known`."""
-    return "not known" if half is None else f"± {half:.2f}"
-
-
-def _percent(share: float) -> str:
-    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+    return f"Wins {pair.wins:,}, ties {pair.ties:,}, losses {pair.losses:,}."
 
 
 def too_few_runs(compared: Comparison) -> str:
@@ -86,7 +53,7 @@ def too_few_runs(compared: Comparison) -> str:
 
 def warnings(compared: Comparison) -> Iterator[str]:
     """Yield warnings that a reader should know before trusting a verdict."""
-    yield from (Notice(notice, ".") for notice in compared.notices)
+    yield from (f"{notice}." for notice in compared.notices)
     if few := too_few_runs(compared):
         yield few
     queries = sum(map(len, compared.queries.values()))
@@ -101,12 +68,28 @@ def warnings(compared: Comparison) -> Iterator[str]:
             )
 
 
-def class_rule(compared: Comparison) -> str:
-    """Return a sentence that explains the classes, or why there are no classes."""
-    queries = sum(map(len, compared.queries.values()))
-    if queries < FEWEST_QUERIES:
-        return f"No classes: there are {queries} queries, but classes need at least {FEWEST_QUERIES}."
-    return "Class: the difference from the best system of the class may be chance (paired sign flips, max-T, 5 %)."
+def mark_rule(compared: Comparison) -> str:
+    """Return a sentence that explains the marks."""
+    method = "paired sign flips, adjusted p at most 0.05"
+    if compared.baseline:
+        return f"Mark: the test of the system against {compared.baseline} ({method})."
+    if any(mark.letters for mark in compared.marks.values()):
+        return f"Mark: two systems share a letter unless they differ ({method})."
+    return (
+        f"Mark: how many systems each is better and worse than ({method}); letters would be more than {MOST_LETTERS}."
+    )
+
+
+def pairs_tested(compared: Comparison) -> str:
+    """Return a sentence with the number of pairs that p is adjusted for; empty for one pair."""
+    if compared.tested == 1:
+        return ""
+    if compared.tested > len(compared.pairs):
+        return (
+            f"The baseline {compared.baseline} is the best system, and no lock names it: p is adjusted for all "
+            f"{compared.tested:,} pairs, not only for its own."
+        )
+    return f"{compared.tested:,} pairs were tested, and p is adjusted for all of them. Fewer pairs give smaller p."
 
 
 def detectable(compared: Comparison) -> str:
@@ -119,11 +102,6 @@ def detectable(compared: Comparison) -> str:
         f"With these {queries:,} queries, a difference below {compared.detectable_gap:.1f} points between "
         f"{' and '.join(compared.detectable_pair or ())} cannot be distinguished from noise (80 % power){middle}."
     )
-
-
-def movement(mover: Mover) -> str:
-    """Return the change of the score of one query."""
-    return f"{mover.dataset} {mover.query}: {mover.b:.1f} → {mover.a:.1f} ({signed(mover.difference)})"
 
 
 def probability(p: float) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, jackknife, mean_intervals, wilson
+from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, mean_intervals, wilson
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, EQUALITY_MARGIN
 from r2med.foundation.pages.estimate import Estimate
@@ -193,8 +193,10 @@ def _paired(ratings: Floats) -> int:
 def _jackknife(parts: Floats, formula: Callable[[Floats], Floats]) -> tuple[float, float]:
     """Return the coefficient of the summed terms of all units, and its variance by leaving out each unit in turn."""
     total = parts.sum(axis=0, keepdims=True)
-    without = formula(total - parts) if len(parts) > 1 else np.array([np.nan])
-    return float(formula(total)[0]), float(jackknife(without[None])[0, 0])
+    without = (formula(total - parts) if len(parts) > 1 else np.array([np.nan]))[None]
+    units = without.shape[1]
+    moved = without - without.mean(axis=1, keepdims=True)
+    return float(formula(total)[0]), float((units - 1) / units * (moved @ moved.T)[0, 0])
 
 
 def _with_interval(parts: Floats, formula: Callable[[Floats], Floats]) -> Agreement:

@@ -1,4 +1,4 @@
-"""Score rankings under other assumptions about documents without a label, and about copies of one text."""
+"""Score rankings under other assumptions about documents without a label."""
 
 from __future__ import annotations
 
@@ -26,17 +26,6 @@ def judged_share(qrels: Grades, lists: Lists) -> Floats:
     """Return the percentage of the first ten documents that are judged."""
     shares = [np.mean([d in grades for d in lists[query][:CUTOFF]] or [False]) for query, grades in qrels.items()]
     return 100 * np.array(shares, dtype=np.float64)
-
-
-def as_one(qrels: Grades, lists: Lists, copies: Mapping[str, str]) -> tuple[Grades, Lists]:
-    """Return judgements and rankings in which all copies of a text are one document with its best grade and rank."""
-    grades: dict[str, dict[str, int]] = {}
-    for query, judged in qrels.items():
-        merged = grades.setdefault(query, {})
-        for document, grade in judged.items():
-            first = copies.get(document, document)
-            merged[first] = max(grade, merged.get(first, grade))
-    return grades, {query: list(dict.fromkeys(copies.get(d, d) for d in each)) for query, each in lists.items()}
 
 
 def with_unjudged_relevant(qrels: Grades, lists: Lists) -> Grades:

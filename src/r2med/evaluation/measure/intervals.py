@@ -8,7 +8,6 @@ interval itself. Differences of two systems on the same queries have no near bou
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from r2med.evaluation.measure.run_variance import RunSpread, with_shift
 from r2med.evaluation.measure.scores import Floats
@@ -42,7 +41,7 @@ def mean_intervals(values: Values, top: float | None = 100.0, spread: RunSpread 
     if top is not None:  # sums of shares may exceed the bound by a rounding error
         values = {dataset: np.clip(rows, 0, top) for dataset, rows in values.items()}
     figures = means(values)
-    if not _enough(values):
+    if not has_intervals(values):
         return np.full((2, len(figures)), np.nan)
     sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
     spreads = np.array([rows.var(axis=1, ddof=1) for rows in values.values()])
@@ -70,35 +69,17 @@ def _with_runs(variance: Floats, freedom: Floats, spread: RunSpread | None) -> t
     return (variance, freedom) if spread is None else with_shift(variance, freedom, spread.shift, spread.loss())
 
 
-def difference_intervals(values: Values, pairs: SystemPairs, spread: RunSpread | None = None) -> Floats:
-    """Return low and high of each pair's difference, by the stratified paired t-test; NaN if no interval is given."""
+def difference_intervals(
+    values: Values, pairs: SystemPairs, spread: RunSpread | None = None, alpha: float = ALPHA
+) -> Floats:
+    """Return low and high of each pair's difference, by the stratified paired t-test; NaN if no interval is given.
+
+    An interval misses the true difference in a share `alpha` of samples.
+    """
     difference = pairs.differences(means(values))
-    if not _enough(values):
+    if not has_intervals(values):
         return np.full((2, len(difference)), np.nan)
-    return _student(difference, *pair_variance(values, pairs, spread))
-
-
-def run_shares(values: Values, spread: RunSpread) -> Floats:
-    """Return the share of the variance of each score that comes from its runs; NaN if it is not known."""
-    sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
-    if sizes.min() < 2:
-        return np.full(len(spread.runs), np.nan)
-    variance, _ = welch(np.array([rows.var(axis=1, ddof=1) for rows in values.values()]), sizes)
-    return _share(variance, spread.shift, spread.within, spread.known)
-
-
-def pair_run_shares(values: Values, pairs: SystemPairs, spread: RunSpread) -> Floats:
-    """Return the share of the variance of each difference that comes from the runs of both; NaN if it is not known."""
-    variance, _ = pair_variance(values, pairs)
-    known = spread.known[pairs.first] & spread.known[pairs.second]
-    return _share(variance, pairs.sums(spread.shift), pairs.sums(spread.within), known)
-
-
-def _share(variance: Floats, shift: Floats, noise: Floats, known: npt.NDArray[np.bool_]) -> Floats:
-    """Return the share of the runs in a variance of query means, which contains the noise, plus that of shifts."""
-    whole = variance + shift
-    share = np.divide(shift + np.minimum(noise, variance), whole, out=np.zeros_like(whole), where=whole > 0)
-    return np.where(known, share, np.nan)
+    return _student(difference, *pair_variance(values, pairs, spread), alpha)
 
 
 def group_difference_intervals(first: Floats, second: Floats, top: float | None = 100.0) -> Floats:
@@ -124,30 +105,14 @@ def wilson(share: Floats, size: Floats, freedom: Floats | float = np.inf) -> Flo
     return np.asarray(np.clip([centre - reach, centre + reach], 0.0, 1.0))
 
 
-def _enough(values: Values) -> bool:
+def has_intervals(values: Values) -> bool:
+    """Return True if there are enough queries for intervals."""
     sizes = [rows.shape[1] for rows in values.values()]
     return bool(sum(sizes) >= FEWEST_VALUES and min(sizes) > 1)
 
 
-def _student(figures: Floats, variance: Floats, freedom: Floats) -> Floats:
+def _student(figures: Floats, variance: Floats, freedom: Floats, alpha: float = ALPHA) -> Floats:
     from scipy.stats import t as student
 
-    reach = np.where(variance > EQUALITY_MARGIN**2, student.ppf(1 - ALPHA / 2, freedom) * np.sqrt(variance), np.nan)
+    reach = np.where(variance > EQUALITY_MARGIN**2, student.ppf(1 - alpha / 2, freedom) * np.sqrt(variance), np.nan)
     return np.array([figures - reach, figures + reach])
-
-
-def jackknife(without: Floats) -> Floats:
-    """Return the covariance of estimates. Rows are their values if each unit in turn is left out."""
-    units = without.shape[1]
-    moved = without - without.mean(axis=1, keepdims=True)
-    return np.asarray((units - 1) / units * (moved @ moved.T))
-
-
-def tuned_weight(scores: Floats, said: Floats) -> float:
-    """Return how far scores of reviewed items explain what people said of them, from 0 to 1.
-
-    It is the weight of the scores in a prediction-powered estimate, where the scores of all items are known.
-    """
-    spread = float(np.var(scores))
-    shared = float(np.mean((scores - scores.mean()) * (said - said.mean())))
-    return float(np.clip(shared / spread, 0, 1)) if spread > EQUALITY_MARGIN else 0.0

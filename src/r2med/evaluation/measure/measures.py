@@ -14,7 +14,6 @@ ASPECT_FAMILIES = ("alpha-nDCG", "weighted-alpha-nDCG", "A-Recall")
 """Families that need the aspects of the answers: `aspect_scores.py` computes them."""
 ANSWER_FAMILIES = (
     "accuracy",
-    "undecided",
     "nugget-recall",
     "vital-recall",
     "nugget-precision",
@@ -50,8 +49,8 @@ class Measure:
 
     @property
     def lower_is_better(self) -> bool:
-        """True for undecided answers, and for errors of confidence."""
-        return self.family in ("undecided", "brier")
+        """True for errors of confidence."""
+        return self.family == "brier"
 
     @property
     def from_qrels(self) -> bool:

@@ -49,10 +49,9 @@ class RunSpread:
 
     runs: Floats
     """Number of runs."""
-    known: npt.NDArray[np.bool_]
-    """False for a varying system with fewer than `FEWEST_RUNS` runs: nothing is known about its runs."""
     between: Floats
-    """Variance of the score by the spread of the scores of its runs; 0 for a system that does not vary."""
+    """Variance of the score by the spread of the scores of its runs; 0 for a system that does not vary, and for one
+    with fewer than `FEWEST_RUNS` runs, because nothing is known about its runs."""
     within: Floats
     """The part of it that the noise of single queries explains."""
     within_freedom: Floats
@@ -63,17 +62,12 @@ class RunSpread:
         """Variance of the score by shifts that all queries of a run share. A negative estimate counts as 0."""
         return np.maximum(self.between - self.within, 0.0)
 
-    @property
-    def total(self) -> Floats:
-        """Variance of the score by its runs: shifts and noise."""
-        return np.maximum(self.between, self.within)
-
-    def loss(self, between: Floats | float = 1.0, within: Floats | float = 1.0) -> Floats:
+    def loss(self, factor: Floats | float = 1.0) -> Floats:
         """Return what the estimates add to the denominator of Satterthwaite's degrees of freedom; 0 without a shift.
 
-        The arguments are the factors of both variances in a sum of variances.
+        `factor` is that of the variances in a sum of variances.
         """
-        found = _squared(between * self.between, self.runs - 1) + _squared(within * self.within, self.within_freedom)
+        found = _squared(factor * self.between, self.runs - 1) + _squared(factor * self.within, self.within_freedom)
         return np.where(self.shift > 0, found, 0.0)
 
     def of(self, systems: npt.NDArray[np.intp]) -> RunSpread:
@@ -94,7 +88,7 @@ def run_spread(single: SingleRuns) -> RunSpread:
         systems = np.flatnonzero(estimated & (runs == count))
         tables = [np.stack([each[system][:count] for system in systems.tolist()]) for each in single.tables.values()]
         between[systems], within[systems], freedom[systems] = _spreads(tables)
-    return RunSpread(runs.astype(np.float64), ~varies | estimated, between, within, freedom)
+    return RunSpread(runs.astype(np.float64), between, within, freedom)
 
 
 def _spreads(tables: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:

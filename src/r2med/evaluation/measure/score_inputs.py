@@ -18,14 +18,15 @@ from r2med.evaluation.measure.measures import (
     Measure,
 )
 from r2med.foundation.core.errors import UserError, refuse_table
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.one_or_many import several
 
 
-def given_qrels(qrels: Mapping[str, Mapping[str, int]] | str | Path) -> Mapping[str, Mapping[str, int]]:
-    """Return judgements. Those of a file are read."""
+def given_qrels(qrels: Mapping[str, Mapping[str, int]] | str | Path) -> Qrels:
+    """Return judgements. Those of a file are read. Raises UserError if a grade is not a whole number."""
     refuse_table(qrels, "qrels", "query id -> document id -> grade")
-    return _read_qrels(Path(qrels)) if isinstance(qrels, str | Path) else qrels
+    if isinstance(qrels, str | Path):
+        return _read_qrels(Path(qrels))
+    return qrels if isinstance(qrels, Qrels) else Qrels(qrels)
 
 
 def given_run(
@@ -51,7 +52,7 @@ def given_measures(
         raise UserError(f"{of_answers[0]} is a measure of answers, not of rankings: r2med compare --answers shows it")
     by_aspects = [measure for measure in wanted if measure.family in ASPECT_FAMILIES]
     if by_aspects and not has_aspects:
-        raise UserError(f"{by_aspects[0]} needs the aspects of the answers: ", Setting("score", aspects="FILE"))
+        raise UserError(f"{by_aspects[0]} needs the aspects of the answers: aspects (--aspects FILE)")
     return [measure for measure in wanted if measure not in by_aspects], by_aspects or ASPECT_MEASURES
 
 

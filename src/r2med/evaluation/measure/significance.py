@@ -6,7 +6,7 @@ two rows of the arrays, and its difference is the score of the first less the sc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from r2med.evaluation.measure.run_variance import RunSpread, with_shift
 from r2med.evaluation.measure.scores import Floats
+from r2med.foundation.engine.threads import map_threads
 
 Integers = npt.NDArray[np.intp]
 Values = Mapping[str, Floats]
@@ -51,6 +52,14 @@ class SystemPairs:
         others = np.array([system for system in range(systems) if system != baseline], dtype=np.intp)
         return cls(others, np.full_like(others, baseline))
 
+    def with_all_others(self, systems: int) -> SystemPairs:
+        """Return these pairs, followed by every other pair of the systems."""
+        mine = {frozenset(pair) for pair in zip(self.first.tolist(), self.second.tolist(), strict=True)}
+        every = SystemPairs.all(systems)
+        is_other = [{a, b} not in mine for a, b in zip(every.first.tolist(), every.second.tolist(), strict=True)]
+        first, second = every.first[is_other], every.second[is_other]
+        return SystemPairs(np.concatenate([self.first, first]), np.concatenate([self.second, second]))
+
     def __len__(self) -> int:
         return len(self.first)
 
@@ -84,48 +93,82 @@ def contributions(values: Values) -> Floats:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """The values of systems on some of all queries, such as those of one dataset or of a slice."""
+
+    values: Values
+    columns: Integers
+    """The positions of its queries among all queries. Samples that share a query share its flips."""
+    spread: RunSpread | None = None
+    """If values are means over runs: what is known of the chance of the runs."""
+
+    @classmethod
+    def whole(cls, values: Values, spread: RunSpread | None = None) -> Sample:
+        """Return the sample of all queries."""
+        return cls(values, np.arange(sum(rows.shape[1] for rows in values.values())), spread)
+
+
+@dataclass(frozen=True)
 class FlipTest:
-    """The p-values of every pair: its own, and adjusted for all pairs by the largest statistic of each flip (max-T)."""
+    """The p-values of every pair on one sample: its own, and adjusted for all pairs on all samples of the test."""
 
     p: Floats
     p_adjusted: Floats
 
 
 def sign_flips(
-    values: Values, pairs: SystemPairs, resamples: int = RESAMPLES, seed: int = 0, spread: RunSpread | None = None
-) -> FlipTest:
-    """Test every pair with the same flips: p is (1 + flips that differ at least as much) / (1 + flips).
+    samples: Sequence[Sample], pairs: SystemPairs, resamples: int = RESAMPLES, seed: int = 0
+) -> list[FlipTest]:
+    """Test every pair on every sample by the same flips: p is (1 + flips that differ at least as much) / (1 + flips).
 
     It is exact if the queries allow no more flips than `resamples`. The adjusted p is Westfall and Young's step-down
-    max-T: a pair is compared with all pairs whose statistic is not larger than its own. Statistics are differences
-    divided by the root of their sum of squares, which no flip changes. Flips of queries do not show the chance of the
-    runs. With `spread`, the statistic of a pair is lowered to one that Student's t finds as likely by queries alone as
-    the observed one by queries and runs.
+    max-T over all pairs on all samples: any false finding among them has a chance of at most 5 %. Statistics are
+    differences divided by the root of their sum of squares, which no flip changes. Flips of queries do not show the
+    chance of the runs. With the spread of a sample, the statistic of a pair is lowered to one that Student's t finds
+    as likely by queries alone as the observed one by queries and runs.
     """
-    rows = _centred(values)
-    scale = _scales(rows, pairs)
-    statistic = np.abs(pairs.differences(rows.sum(axis=1))) / scale * _lowered(values, pairs, spread)
+    if not samples:
+        return []
+    rows = [_centred(sample.values) for sample in samples]
+    scales = [_scales(each, pairs) for each in rows]
+    scale = np.concatenate(scales)
+    statistic = np.concatenate(
+        [
+            np.abs(pairs.differences(each.sum(axis=1))) / size * _lowered(sample.values, pairs, sample.spread)
+            for sample, each, size in zip(samples, rows, scales, strict=True)
+        ]
+    )
     order = np.argsort(statistic, kind="stable")
-    ranked = SystemPairs(pairs.first[order], pairs.second[order])
-    scale = scale[order, None]
+    ranked, scale = _stacked(pairs, [len(each) for each in rows], order), scale[order, None]
     threshold = statistic[order, None] - EQUALITY_MARGIN / scale
-    hits, max_hits = np.zeros((2, len(pairs)))
-    flips = 0
-    for signs in _signs(rows, resamples, seed):
-        flipped = rows @ signs
+
+    def counts(signs: Floats) -> Floats:
+        """Return how often each statistic was reached: by its own flips, and by the largest up to its own rank."""
+        flipped = np.vstack([each @ signs[sample.columns] for sample, each in zip(samples, rows, strict=True)])
+        reached = np.zeros((2, len(ranked)))
         largest = np.zeros(signs.shape[1])
         for part, block in ranked.blocks(signs.shape[1]):
             statistics = np.abs(block.differences(flipped)) / scale[part]
-            hits[part] += np.count_nonzero(statistics >= threshold[part], axis=1)
+            reached[0, part] = np.count_nonzero(statistics >= threshold[part], axis=1)
             np.maximum(statistics[0], largest, out=statistics[0])
             np.maximum.accumulate(statistics, axis=0, out=statistics)
             largest = statistics[-1]
-            max_hits[part] += np.count_nonzero(statistics >= threshold[part], axis=1)
-        flips += signs.shape[1]
-    p, adjusted = np.empty((2, len(pairs)))
-    p[order] = (1 + hits) / (1 + flips)
-    adjusted[order] = np.maximum.accumulate((1 + max_hits[::-1]) / (1 + flips))[::-1]
-    return FlipTest(p, adjusted)
+            reached[1, part] = np.count_nonzero(statistics >= threshold[part], axis=1)
+        return reached
+
+    flips, signs = _signs(samples, rows, resamples, seed)
+    own, by_largest = (1 + sum(map_threads(counts, signs), start=np.zeros((2, len(ranked))))) / (1 + flips)
+    p, adjusted = np.empty((2, len(ranked)))
+    p[order] = own
+    adjusted[order] = np.maximum.accumulate(by_largest[::-1])[::-1]
+    shape = (len(samples), len(pairs))
+    return [FlipTest(*each) for each in zip(p.reshape(shape), adjusted.reshape(shape), strict=True)]
+
+
+def _stacked(pairs: SystemPairs, heights: Sequence[int], order: Integers) -> SystemPairs:
+    """Return the pairs of all samples, in an order, as pairs of rows of the stacked samples."""
+    starts = np.cumsum([0, *heights[:-1]])[:, None]
+    return SystemPairs((starts + pairs.first).ravel()[order], (starts + pairs.second).ravel()[order])
 
 
 def _lowered(values: Values, pairs: SystemPairs, spread: RunSpread | None) -> Floats:
@@ -163,49 +206,39 @@ def _scales(rows: Floats, pairs: SystemPairs) -> Floats:
     return np.where(scale > EQUALITY_MARGIN, scale, 1.0)
 
 
-def _signs(rows: Floats, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield signs, queries × flips: all flips except the identity if there are few, otherwise random ones."""
-    queries = rows.shape[1]
-    moving = np.flatnonzero(np.ptp(rows, axis=0) > EQUALITY_MARGIN)
+def _signs(
+    samples: Sequence[Sample], rows: Sequence[Floats], resamples: int, seed: int
+) -> tuple[int, Iterator[Floats]]:
+    """Return the number of flips, and blocks of signs as queries × flips.
+
+    These are all flips except the identity if there are few, otherwise random ones.
+    """
+    queries = 1 + max(int(sample.columns.max()) for sample in samples)
+    moves = np.zeros(queries, dtype=np.bool_)
+    for sample, each in zip(samples, rows, strict=True):
+        moves[sample.columns] |= np.ptp(each, axis=0) > EQUALITY_MARGIN
+    moving = np.flatnonzero(moves)
     # Flipping all signs gives the same statistic as flipping none, so the first query that matters keeps its sign.
     free = max(0, len(moving) - 1)
-    exact = free < 60 and 2**free - 1 <= resamples
-    count = 2**free - 1 if exact else resamples
+    if free < 60 and 2**free - 1 <= resamples:
+        return 2**free - 1, _every_sign(queries, moving[1:])
+    return resamples, _random_signs(queries, resamples, seed)
+
+
+def _every_sign(queries: int, free: Integers) -> Iterator[Floats]:
+    for start in range(1, 2 ** len(free), FLIPS_AT_ONCE):
+        flips = np.arange(start, min(2 ** len(free), start + FLIPS_AT_ONCE))
+        bits = np.zeros((len(flips), queries), dtype=np.uint8)
+        bits[:, free] = flips[:, None] >> np.arange(len(free)) & 1
+        yield np.asarray(1.0 - 2.0 * bits.T, dtype=np.float64)
+
+
+def _random_signs(queries: int, count: int, seed: int) -> Iterator[Floats]:
     # Drawn in one call, so that the flips of a pair do not depend on the number of other pairs.
-    drawn = np.random.default_rng(seed).integers(0, 256, (0 if exact else count, -(-queries // 8)), dtype=np.uint8)
+    drawn = np.random.default_rng(seed).integers(0, 256, (count, -(-queries // 8)), dtype=np.uint8)
     for start in range(0, count, FLIPS_AT_ONCE):
-        stop = min(count, start + FLIPS_AT_ONCE)
-        if exact:
-            bits = np.zeros((stop - start, queries), dtype=np.uint8)
-            bits[:, moving[1:]] = np.arange(start + 1, stop + 1)[:, None] >> np.arange(free) & 1
-        else:
-            bits = np.unpackbits(drawn[start:stop], axis=1, count=queries)
-        yield 1.0 - 2.0 * bits.T
-
-
-# The bootstrap: the spread of the scores if the queries of each dataset were drawn again.
-
-
-def bootstrap(values: Values, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Floats]:
-    """Return dataset -> systems × resamples: means over queries drawn with replacement, the same for every system."""
-    draws = {}
-    for number, (dataset, rows) in enumerate(values.items()):
-        queries = rows.shape[1]
-        random = np.random.default_rng([seed, number])
-        counts = random.multinomial(queries, np.full(queries, 1 / queries), size=resamples)
-        draws[dataset] = rows @ counts.T.astype(np.float64) / queries
-    return draws
-
-
-def stratified(draws: Mapping[str, Floats]) -> Floats:
-    """Return systems × resamples: the means of the dataset means."""
-    total: Floats = sum(draws.values(), np.zeros(1))
-    return total / len(draws)
-
-
-def interval(draws: Floats) -> Floats:
-    """Return low and high of each row: the percentile interval at `LEVEL`."""
-    return np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2], axis=1)
+        bits = np.unpackbits(drawn[start : start + FLIPS_AT_ONCE], axis=1, count=queries)
+        yield np.asarray(1.0 - 2.0 * bits.T, dtype=np.float64)
 
 
 # Closed forms, in addition to the tests above, and for values that need a variance.
@@ -219,8 +252,6 @@ class TTest:
     """The p-value; NaN if a dataset has only one query, because its variance is unknown."""
     detectable: Floats
     """The smallest difference that would be detected with `POWER`, if other queries have the same variance."""
-    effect: Floats
-    """Cohen's d_z: the difference in units of the standard deviation of single queries' differences."""
 
 
 def paired_t(values: Values, pairs: SystemPairs, spread: RunSpread | None = None) -> TTest:
@@ -230,16 +261,14 @@ def paired_t(values: Values, pairs: SystemPairs, spread: RunSpread | None = None
     """
     from scipy.stats import t as student
 
-    spreads = np.array([pair_variances(rows, pairs) for rows in values.values()]).reshape(len(values), -1)
     difference = pairs.differences(means(values))
     variance, freedom = pair_variance(values, pairs, spread)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = 2 * student.sf(np.abs(difference) / np.sqrt(variance), freedom)
-        effect = difference / np.sqrt(spreads.mean(axis=0))
     # If all queries differ by the same amount, there is no variance: a difference is then certain, or it is 0.
     flat = variance <= EQUALITY_MARGIN**2
     p = np.where(flat, np.where(np.abs(difference) > EQUALITY_MARGIN, 0.0, 1.0), p)
-    return TTest(p, detectable_differences(variance, freedom), np.where(flat, np.nan, effect))
+    return TTest(p, detectable_differences(variance, freedom))
 
 
 def detectable_gaps(spreads: Floats, sizes: Floats) -> Floats:
@@ -300,44 +329,15 @@ class Movements:
     wins: Integers
     ties: Integers
     losses: Integers
-    carried: Floats
-    """The share of the difference that comes from five queries. Above 1, the other queries point the other way. NaN
-    means no difference."""
-
-
-TOP_QUERIES = 5
 
 
 def movements(values: Values, pairs: SystemPairs) -> Movements:
-    """Count the queries that the first system of each pair wins, ties and loses, and the share of the top five."""
+    """Count the queries that the first system of each pair wins, ties and loses."""
     rows = contributions(values)
     queries = rows.shape[1]
     wins, losses = np.zeros((2, len(pairs)), dtype=np.intp)
-    carried = np.full(len(pairs), np.nan)
     for part, block in pairs.blocks(queries):
         moved = block.differences(rows)
         wins[part] = (moved > EQUALITY_MARGIN / queries).sum(axis=1)
         losses[part] = (moved < -EQUALITY_MARGIN / queries).sum(axis=1)
-        total = moved.sum(axis=1, keepdims=True)
-        towards = np.sort(moved * np.sign(total), axis=1)[:, -TOP_QUERIES:].sum(axis=1)
-        np.divide(towards, np.abs(total[:, 0]), out=carried[part], where=np.abs(total[:, 0]) > EQUALITY_MARGIN)
-    return Movements(wins, queries - wins - losses, losses, carried)
-
-
-# Correction for many tests.
-
-
-def holm(p: Floats) -> Floats:
-    """Adjust for the chance of any false finding among all tests (Holm, step-down)."""
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    return adjusted
-
-
-def benjamini_hochberg(p: Floats) -> Floats:
-    """Adjust for the share of false findings among all findings (Benjamini and Hochberg, step-up)."""
-    order = np.argsort(-p, kind="stable")
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(p[order] * len(p) / np.arange(len(p), 0, -1)))
-    return adjusted
+    return Movements(wins, queries - wins - losses, losses)

@@ -50,6 +50,9 @@ def _condition_faults(record: AnswerRecord, condition: Condition) -> Iterator[st
     total, asked = sum(counts.values()), len(record.queries)
     if any(count < 0 for count in counts.values()) or not len(rows) <= total <= asked:
         yield f"it counts {total} answers in the condition {condition}, but has {asked} questions"
+    grades = record.grades.get(condition, {})
+    if any(count < 0 for count in grades.values()) or sum(grades.values()) > total:
+        yield f"it has more grades than answers in the condition {condition}"
 
 
 def _numbers(cost: Cost) -> list[float]:

@@ -18,14 +18,13 @@ from r2med.evaluation.records.sealed_json import OtherFormatError
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.spec import named_system
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
-MAIN_MEASURE, UNDECIDED = "accuracy", "undecided"
+MAIN_MEASURE = "accuracy"
 RETRIEVED: Condition = "retrieved"
 
 
@@ -103,7 +102,7 @@ class AnswerCollection:
         faults = [answer_failures(each, where, max_failures) for each in having]
         if all(faults):
             raise UserError(faults[0])
-        left_out = [Notice(fault, ": it is left out") for fault in faults if fault]
+        left_out = [f"{fault}: it is left out" for fault in faults if fault]
         having = [each for each, fault in zip(having, faults, strict=True) if not fault]
         by_dataset: dict[str, list[StoredAnswers]] = {}
         for each in having:
@@ -136,18 +135,13 @@ class AnswerCollection:
     def _view(self, each: StoredAnswers, measure: str, condition: Condition, shared: Sequence[str]) -> StoredRecord:
         record = each.record
         values = _values(record, measure, condition)
-        # Accuracy is a range if answers are undecided.
-        further = _values(record, UNDECIDED, condition) if measure == MAIN_MEASURE else {}
         view = Record(
             key=record.key,
             system=self.name_of(record),
             settings=record.settings,
             dataset=record.dataset,
             mean={measure: sum(values[query] for query in shared) / len(shared)},
-            per_query={
-                query: {measure: values[query], **({UNDECIDED: further[query]} if query in further else {})}
-                for query in shared
-            },
+            per_query={query: {measure: values[query]} for query in shared},
             queries={query: record.queries[query] for query in shared},
             stages=(
                 StageFacts(
@@ -161,7 +155,6 @@ class AnswerCollection:
             source=record.source,
             created=record.created,
             offline=record.offline,
-            unpacked=record.unpacked,
         )
         return StoredRecord(view, each.path, each.is_entry)
 
@@ -303,6 +296,8 @@ def _values(record: AnswerRecord, measure: str, condition: Condition) -> dict[st
 
 def _how_to_have(measure: str) -> str:
     needs = {"nugget": "nuggets", "vital": "nuggets", "citation": "open answers with citations"}
+    if measure == MAIN_MEASURE:
+        return "open answers have it if a judge reads them: r2med answer SYSTEM --reader LLM --judge LLM"
     needed = needs.get(measure.partition("-")[0], "")
     return f"it needs {needed}, see r2med answer" if needed else "r2med answer asks the questions of all conditions"
 
@@ -330,10 +325,9 @@ def answer_failures(each: StoredAnswers, condition: Condition, limit: float) -> 
     failed, asked = counts.get("failed", 0), sum(counts.values())
     if failed <= limit * asked:
         return ""
-    return Notice(
-        f"{each.path}: {failed:,} of {asked:,} questions failed, so its scores say little: r2med answer asks "
-        "them again, or allow it with ",
-        Setting("compare", max_failures=1),
+    return (
+        f"{each.path}: {failed:,} of {asked:,} questions failed, so its scores say little: r2med answer asks them "
+        "again, or allow it with max_failures (--max-failures 1)"
     )
 
 

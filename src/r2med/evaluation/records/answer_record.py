@@ -9,8 +9,11 @@ from typing import Any, Literal, assert_never
 from pydantic import Field, ValidationError, field_validator
 
 from r2med.evaluation.records.answer_words import (
+    ABSTAINED,
     SEARCHED,
     AnswerForm,
+    AnswerGrade,
+    AnswerRemark,
     AnswerStatus,
     Condition,
     NamedBy,
@@ -26,8 +29,8 @@ from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import json_line, sha256, write_atomically
 
-FORMAT = 2
-"""In format 1 a rule overruled the judge, and undecided answers had no accuracy."""
+FORMAT = 3
+"""In format 2 rules decided which open answers are refusals, in format 1 also which are right."""
 SUFFIX = ".answers.json"
 """The end of the name of an answer record. The answers themselves are in a file that ends in `.answers.jsonl`."""
 
@@ -100,7 +103,9 @@ class GivenAnswer(RecordPart):
     failure: str = ""
     """The kind of failure, if there is no answer."""
     text: str = ""
-    """The answer, as the reader wrote it. For a choice, the text of the chosen option."""
+    """The answer, as the reader wrote it. For a choice, the text of the chosen option, if there is one."""
+    remarks: tuple[AnswerRemark, ...] = ()
+    """What is striking about an open answer."""
     options: tuple[str, ...] = ()
     """The options of a choice, as they were shown."""
     choice: int | None = None
@@ -110,8 +115,8 @@ class GivenAnswer(RecordPart):
     by_rule: bool | None = None
     """The verdict of the rule: right, wrong, or None if it cannot decide. Of an open answer it is only a control of the
     judge, if there is one."""
-    by_judge: bool | None = None
-    """The verdict of the judge: right, wrong, or None without a judge."""
+    grade: AnswerGrade | None = None
+    """The judge's grade of an open answer; None without a judge, or if its grade could not be read."""
     why: str = ""
     """The reason that the judge gave."""
     nuggets: dict[str, NuggetVerdict] = Field(default_factory=dict)
@@ -124,6 +129,11 @@ class GivenAnswer(RecordPart):
     """What the agent did, in the condition "searched"."""
     scores: dict[str, float] = Field(default_factory=dict)
     """Measure -> value, for all measures that are known for this answer."""
+
+    @property
+    def is_answered(self) -> bool:
+        """True for an answer that no judge calls an abstention."""
+        return self.status == "answered" and self.grade != ABSTAINED
 
 
 class JudgeFacts(RecordPart):
@@ -171,6 +181,8 @@ class AnswerRecord(RecordPart):
     """Condition -> query -> measure -> value. A query has no value for a measure that could not be decided."""
     statuses: dict[Condition, dict[AnswerStatus, int]]
     """Condition -> status -> number of answers."""
+    grades: dict[Condition, dict[AnswerGrade, int]] = Field(default_factory=dict)
+    """Condition -> the judge's grade -> number of open answers. Empty without a judge."""
     queries: dict[str, QueryFacts] = Field(default_factory=dict)
     """The facts of every question that was asked."""
     retrieval: dict[str, float] = Field(default_factory=dict)
@@ -187,8 +199,8 @@ class AnswerRecord(RecordPart):
     costs: dict[Literal["retrieval", "reader", "judge"], Cost] = Field(default_factory=dict)
     """The cost of each part for all questions, as if nothing had been cached. Retrieval: without the corpus."""
     reader_costs: dict[Condition, Cost] = Field(default_factory=dict)
-    """Condition -> cost of the reader for its questions. Empty in records of earlier versions. What an agent spends in
-    the condition "searched" is a part of the cost of retrieval."""
+    """Condition -> cost of the reader for its questions. What an agent spends in the condition "searched" is a part of
+    the cost of retrieval."""
     notices: tuple[str, ...] = ()
     """What a reader of the scores should know, one sentence each."""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -199,10 +211,8 @@ class AnswerRecord(RecordPart):
     """Date and time in UTC."""
     offline: bool = False
     """True if other machines could not be reached while the record was made."""
-    unpacked: bool = False
-    """True if the record came from a pack and was not scored on this machine since."""
-    varies: bool | None = None
-    """True if another run can give other scores: system, reader or judge varies. Older records have None."""
+    varies: bool = False
+    """True if another run can give other scores: system, reader or judge varies."""
 
     @field_validator("settings")
     @classmethod
@@ -222,6 +232,10 @@ class AnswerRecord(RecordPart):
     def name(self) -> str:
         """The system and its reader, as tables show them."""
         return f"{self.system} · {self.reader}"
+
+    def abstained(self, condition: Condition) -> int | None:
+        """Return the number of open answers of a condition that settle on nothing; None if no judge graded them."""
+        return self.grades[condition].get(ABSTAINED, 0) if condition in self.grades else None
 
     @property
     def cost(self) -> Cost:

@@ -1,4 +1,4 @@
-"""The closed sets of words of answers: conditions, forms and statuses. Help texts read them, so imports are few."""
+"""The closed sets of words of answers: conditions, forms, statuses, grades. Help texts read them, so few imports."""
 
 from __future__ import annotations
 
@@ -18,13 +18,21 @@ NamedBy = Literal["guess", "find"]
 AnswerForm = Literal["open", "choice"]
 """An answer in the reader's own words, or one of several options."""
 
-AnswerStatus = Literal["answered", "refused", "other language", "copied", "cut off", "unreadable", "failed"]
+AnswerStatus = Literal["answered", "no option", "refused", "cut off", "unreadable", "failed"]
 """What came back. Only an answer with the status "answered" can be right.
 
-Refused: the reader declines. Other language: the answer is not in the language of the question. Copied: the answer
-only repeats the question. Cut off: the reader wrote until its token limit. Unreadable: not of the form that was asked
-for. Failed: the request failed.
+No option: a choice that states none of the options, or several. Refused: the server of the LLM says that the model or
+a filter refused. Cut off: the reader wrote until its token limit. Unreadable: not of the form that was asked for.
+Failed: the request failed.
 """
+
+AnswerGrade = Literal["nothing", "wrong", "partly", "right"]
+"""The judge's grade of an open answer. An answer that settles on nothing abstains."""
+ABSTAINED: AnswerGrade = "nothing"
+RIGHT: AnswerGrade = "right"
+
+AnswerRemark = Literal["another language", "copy of the question", "copy of passages"]
+"""What is striking about an open answer. Remarks are shown and decide nothing."""
 
 NuggetVerdict = Literal["support", "partial", "none"]
 """What an answer says about a nugget: all of it, a part of it, or nothing."""
@@ -35,7 +43,7 @@ def can_be_right(status: AnswerStatus) -> bool | None:
     match status:
         case "answered":
             return True
-        case "refused" | "other language" | "copied" | "cut off" | "unreadable":
+        case "no option" | "refused" | "cut off" | "unreadable":
             return False
         case "failed":
             return None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import TypeVar
 
 from r2med.data.benchmark_names import is_known_set, is_reserved, own_name
@@ -21,7 +22,6 @@ from r2med.evaluation.records.sealed_json import OtherFormatError
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.one_or_many import flattened
 from r2med.foundation.core.spec import named_system, variants
 from r2med.foundation.text.terminal_text import quoted
@@ -97,17 +97,16 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
         if same := next((other for other in repeats if other.record.repeat == record.repeat), None):
             repeat = f" of repeat {record.repeat}" if record.repeat else ""
             raise UserError(
-                f"{record.display_name} has two records{repeat} on {record.dataset.name}, {same.path} and {kept.path}: "
-                "give one of the two folders, or run one version under a name of its own with ",
-                Setting("run", name=...),
+                f"{record.display_name} has two records{repeat} on {record.dataset.name}, {same.path} and "
+                f"{kept.path}: give one of the two folders, or run one version under a name of its own with name "
+                "(--name)",
             )
         repeats.append(kept)
     for (system, dataset), repeats in cells.items():
         if mixed := mixed_repeats([each.record.settings for each in repeats]):
             raise UserError(
-                f"{system} on {dataset}: {mixed}; give one of the two folders, or run one version under a name of its "
-                "own with ",
-                Setting("run", name=...),
+                f"{system} on {dataset}: {mixed}; give one of the two folders, or run one version under a name of "
+                "its own with name (--name)",
             )
     return RecordCollection({key: _together(repeats) for key, repeats in cells.items()})
 
@@ -131,7 +130,7 @@ def without_failed(records: Iterable[StoredRecord], max_failures: float) -> list
         if fault
     ]
     if given and len(failed) == len(given):
-        raise UserError(failed[0][0], ": ", failed[0][1])
+        raise UserError(f"{failed[0][0]}: {failed[0][1]}")
     for which, fault in failed:
         log.warning("%s is left out: %s", which, fault)
     return [kept for kept, fault in zip(given, faults, strict=True) if not fault]
@@ -201,9 +200,7 @@ def _report_name(folder: Path, stated: str, name: str) -> None:
 def _read_all(source: Path) -> list[StoredRecord]:
     if source.name.endswith(ANSWERS_SUFFIX):
         raise UserError(
-            f"{source} is a record of answers, not of a ranking: ",
-            Setting("compare", answers=True),
-            " compares answers",
+            f"{source} is a record of answers, not of a ranking: answers (--answers) compares answers",
         )
     files = [source] if source.is_file() else record_files(source)
     if not files:
@@ -268,11 +265,9 @@ def _failed(record: Record, limit: float) -> str:
         if stage.failures > limit * asked:
             share = stage.failures / asked
             allowed = math.ceil(100 * share) / 100  # rounded up: the record passes with it
-            return Notice(
-                f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores say "
-                "little: ask again with ",
-                Command("run", record.system, ask_again=True),
-                ", or allow it with ",
-                Setting("compare", max_failures=allowed),
+            return (
+                f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores say little: "
+                f"ask again with r2med run {quote(record.system)} --ask-again, or allow it with max_failures "
+                f"(--max-failures {allowed})"
             )
     return ""

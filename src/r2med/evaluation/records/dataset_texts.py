@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def dataset_texts(store: Store, labels: Collection[str], folders: Iterable[Path]
     for holding in holdings(store):
         if holding.kind == "corpus" and {*labels} & {*holding.datasets}:
             for path in holding.paths:
-                with contextlib.suppress(OSError, ValueError, pa.ArrowException):  # damaged: `cache verify` reports it
+                with contextlib.suppress(OSError, ValueError, pa.ArrowException):  # a damaged file
                     yield from _documents(Corpus.open(path, path.name))
     yield from _written(store, labels)
     for folder in {*folders, *filter(None, map(folder_in, labels))}:
@@ -52,12 +51,8 @@ def _written(store: Store, labels: Collection[str]) -> Iterator[str]:
 
 def _in_folder(folder: Path, store: Store) -> Iterator[str]:
     """Yield the texts of the dataset in a folder. It is loaded into a store of its own, which is removed again."""
-    scratch = store.scratch()
-    try:
-        with contextlib.suppress(UserError):  # it is no dataset, or no longer one
-            dataset = load_dataset(folder, Store(scratch))
-            yield from _documents(dataset.corpus)
-            for query in dataset.queries:
-                yield from (query.text, query.answer, *query.options)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with store.scratch() as scratch, contextlib.suppress(UserError):  # it is no dataset, or no longer one
+        dataset = load_dataset(folder, Store(scratch))
+        yield from _documents(dataset.corpus)
+        for query in dataset.queries:
+            yield from (query.text, query.answer, *query.options)

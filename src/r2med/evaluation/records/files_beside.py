@@ -15,11 +15,11 @@ def checked_file(file: Path, digest: str, again: str) -> Path:
     Raises UserError if the file is missing, cannot be read, or was changed.
     """
     if not file.is_file():  # a pipe would be read for ever
-        raise UserError(f"{file} is missing: ", again)
+        raise UserError(f"{file} is missing: {again}")
     try:
         is_same = sha256(file) == digest
     except OSError as error:
-        raise UserError(f"{file} cannot be read ({error.strerror}): ", again) from None
+        raise UserError(f"{file} cannot be read ({error.strerror}): {again}") from None
     if not is_same:
-        raise UserError(f"{file} was changed after its record was written: ", again)
+        raise UserError(f"{file} was changed after its record was written: {again}")
     return file

@@ -10,7 +10,6 @@ from typing import Any
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.repeats import stages_of
 from r2med.evaluation.records.stored_records import StoredRecord
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.store import digest
 from r2med.foundation.text.plurals import counted
 
@@ -75,13 +74,12 @@ def _report_older(older: Sequence[StoredRecord], counting: Sequence[StoredRecord
     cells = {_cell(kept) for kept in counting}
     replaced = [kept for kept in older if _cell(kept) in cells]
     alone = [kept for kept in older if _cell(kept) not in cells]
-    parts: list[object] = []
+    parts = []
     if replaced:
-        name = Setting("run", name=...)
-        parts += [f"a later run replaced {_named(replaced)} (", name, " keeps two versions apart)"]
+        parts.append(f"a later run replaced {_named(replaced)} (name (--name) keeps two versions apart)")
     if alone:
-        parts += [*["; "] * bool(parts), f"the data changed since {_named(alone)}: run it again"]
-    log.warning("%s", Notice(f"{counted(len(older), 'older record')} left out: ", *parts))
+        parts.append(f"the data changed since the runs of {_named(alone)}: run them again")
+    log.warning("%s left out: %s", counted(len(older), "older record"), "; ".join(parts))
 
 
 def _named(records: Iterable[StoredRecord]) -> str:

@@ -17,7 +17,6 @@ from r2med.evaluation.records.record import DatasetFacts
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import Store, default_store
 
 log = logging.getLogger("r2med")
@@ -51,17 +50,17 @@ def local_datasets(
         facts = next(kept.record.dataset for kept in collection if kept.record.dataset.name == name)
         if facts.overlays and name not in places:
             words = "+".join([published_name(facts), *(f"{overlay.name}.jsonl" for overlay in facts.overlays)])
-            missing.append(Notice(f"{name}: give it as data with its files of labels: {words}"))
+            missing.append(f"{name}: give it as data with its files of labels: {words}")
             continue
         try:
             dataset = _local(places[name] if name in places else _plain(name), store)
         except UserError as error:
-            missing.append(Notice(f"{name}: ", error))
+            missing.append(f"{name}: {error}")
             continue
         if dataset.fingerprint == facts.fingerprint:
             datasets[name] = dataset
         else:
-            missing.append(Notice(f"{name}: it has changed since its records were made"))
+            missing.append(f"{name}: it has changed since its records were made")
     if missing:
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
         log.info("no texts of %s%s", missing[0], more)

@@ -47,10 +47,10 @@ class Lock(BaseModel):
     """The system that all others are compared with; empty if every pair is compared."""
     pairs: tuple[tuple[str, str], ...]
     """The pairs of systems that are compared."""
-    created: str = ""
-    """Date and time in UTC. Locks of earlier versions have none."""
+    created: str
+    """Date and time in UTC."""
     repeats: int = Field(1, ge=1, le=MOST_REPEATS)
-    """Number of runs of each system that varies. It is left out if it is 1."""
+    """Number of runs of each system that varies."""
 
     @model_validator(mode="after")
     def _decides_every_cell(self) -> Lock:
@@ -63,28 +63,21 @@ class Lock(BaseModel):
             raise ValueError("a compared system is not one of its systems")
         if self.measure not in RECORDED_MEASURES:
             raise ValueError("its measure is not one of records")
-        if self.created:
-            datetime.datetime.fromisoformat(self.created)  # a ValueError for any other text
+        datetime.datetime.fromisoformat(self.created)  # a ValueError for any other text
         return self
 
     @property
     def digest(self) -> str:
         """The digest of the content. Records of the evaluation carry it."""
-        return digest(self._content)
-
-    @property
-    def _content(self) -> dict[str, Any]:
-        """The content of the file, without what locks of earlier versions do not have."""
-        unset = {name for name, has in (("created", self.created), ("repeats", self.repeats > 1)) if not has}
-        return self.model_dump(mode="json", exclude=unset)
+        return digest(self.model_dump(mode="json"))
 
     def is_after(self, created: str) -> bool:
         """Return True if a record of this time was made before the lock, so that the lock did not decide it."""
-        return bool(self.created) and _time(created) < _time(self.created)
+        return _time(created) < _time(self.created)
 
     def write(self, path: Path | str) -> None:
         """Write the file with its digest."""
-        write_json(Path(path), {**self._content, "digest": self.digest})
+        write_json(Path(path), {**self.model_dump(mode="json"), "digest": self.digest})
 
     @classmethod
     def read(cls, path: Path | str) -> Lock:
@@ -170,8 +163,17 @@ def locked_collection(
     read = collect(lock.systems, results, max_failures)
     cells = {key: kept for key, kept in read.cells.items() if key[1] in lock.datasets}
     for fault in _faults(lock, cells):
-        raise UserError(f"{path}: {fault}: run r2med run --lock {quoted(path)}")
+        raise UserError(f"{path}: {fault}: {_remedy(lock, path, results, cells)}")
     return RecordCollection(cells)
+
+
+def _remedy(lock: Lock, path: Path | str, results: Path | str, cells: Mapping[tuple[str, str], StoredRecord]) -> str:
+    """Return the commands that make the records. A folder with records from before the lock is never taken for it."""
+    file = quoted(path)
+    if any(lock.is_after(each.record.created) for kept in cells.values() for each in kept.repeats):
+        again = f"r2med run --lock {file} --out DIR, then r2med compare --lock {file} --results DIR"
+        return f"{results} has records from before the lock: {again}"
+    return f"r2med run --lock {file} --out {quoted(results)}"
 
 
 def _faults(lock: Lock, cells: Mapping[tuple[str, str], StoredRecord]) -> Iterator[str]:

@@ -20,8 +20,6 @@ class QueryCost:
     """Mean number of tokens that LLMs read and write for a query."""
     seconds: float | None = None
     """Mean seconds from a query to its ranking."""
-    p95: float | None = None
-    """Seconds within which 95 % of the queries are answered, on the slowest dataset."""
 
 
 def query_cost(records: Sequence[Record]) -> QueryCost:
@@ -42,7 +40,6 @@ def query_cost(records: Sequence[Record]) -> QueryCost:
         dollars=None if spent.unpriced else spent.dollars / queries,
         tokens=spent.llm_tokens / queries,
         seconds=sum(each * size for each, size in zip(seconds, sizes, strict=True)) / queries,
-        p95=max(fmean(record.latency(0.95) or 0.0 for record in repeats) for repeats in runs.values()),
     )
 
 

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.repeats import repeat_of, with_valid_repeat
 from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, write_sealed
-from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
@@ -105,23 +104,6 @@ class RunFacts(FileFacts):
     """Number of documents that were asked for, for each query."""
 
 
-class TrainingFacts(RecordPart):
-    """What a model of a stage was trained with, and what that shares with the dataset."""
-
-    model: str
-    """The name of the model."""
-    name: str
-    """The name of the training data; empty if nothing is stated about this model of several."""
-    digest: str = ""
-    """The SHA-256 of the file of rows."""
-    held_out: tuple[str, ...] = ()
-    """The queries that the model was asked, if it was trained without one fold. Empty: all queries."""
-    queries: int | None = None
-    """Number of queries that were compared with the training data; None if they were not compared."""
-    touched: int | None = None
-    """Number of these queries whose question, answer or relevant document is in the training data."""
-
-
 class StageFacts(RecordPart):
     """The cost and the failures of one stage, the same for new and for cached work."""
 
@@ -133,66 +115,45 @@ class StageFacts(RecordPart):
     """Seconds for all queries, one after another, as if nothing had been cached."""
     prepared: Cost = NOTHING
     """Seconds for preparing the corpus once."""
-    latency_p50: float = 0.0
-    """Median seconds of one LLM call, or of a search with one query."""
-    latency_p95: float = 0.0
-    """Seconds that 95 % of these calls or searches need at most."""
-    timing: str = ""
-    """How the seconds were measured, in words. Older records have none."""
     failures: int = 0
     """Number of queries without generated text, or of questions to a reranker without an order. In a search that asks
     LLMs, both.
     """
     asked: int = 0
     """Number of questions to an LLM reranker, each about one document or one list, and of the queries of agents and
-    expansions inside a search. Older records have 0.
+    expansions inside a search.
     """
     failure_kinds: dict[str, int] = {}
     """Kind of failure -> number of failures."""
     failed: dict[str, str] = {}
-    """Query -> text with the number of its failed calls of each kind. Older records have none."""
+    """Query -> text with the number of its failed calls of each kind."""
     repairs: dict[str, int] = {}
     """Kind of repair of an LLM's ranking -> number of repairs."""
     details: dict[str, float] = {}
     """Further facts, such as the number of turns of a search agent."""
     prompt: str = ""
-    """Whose prompt an LLM reranker read, if its authors have one: "own prompt", or their file with its digest."""
-    approximate: tuple[Approximation, ...] = ()
-    """Searches with an approximate index, and their recall against exact search."""
-    training: tuple[TrainingFacts, ...] = ()
-    """What the models of the stage were trained with, where it is stated."""
+    """The prompt that an LLM reranker read: "own prompt" if its authors publish another, or the name of a set."""
     gold: dict[str, dict[str, int]] = {}
     """Ranks after this stage: query -> relevant document -> rank, from 1. Documents beyond the depth are left out."""
-    varies: bool | None = None
+    varies: bool = False
     """True if another run of this stage can give another result: it asks an LLM or a search server, or it shuffles.
-    False for recorded texts, and for an LLM in this process at temperature 0. Older records have None.
+    False for recorded texts, and for an LLM in this process at temperature 0.
     """
-
-    @property
-    def can_vary(self) -> bool:
-        """True if another run can give another result. In older records: if an LLM was called."""
-        return self.cost.calls > 0 if self.varies is None else self.varies
 
     def attempts(self, queries: int) -> int:
         """Return the number of queries or questions that could fail in this stage, at least 1."""
         if self.stage == "expand":
             return max(1, queries)
-        # In older records: a prompt that does not fit its LLM is a failure without a call.
-        return max(1, self.asked or max(self.cost.calls, self.failures))
+        return max(1, self.asked, self.failures)
 
     @property
     def time_is_known(self) -> bool:
-        """False if the stage stated no cost at all and no search was timed, as plugins in older records."""
-        return self.cost != NOTHING or bool(self.latency_p50)
+        """False if the stage stated no cost at all, as of a plugin."""
+        return self.cost != NOTHING
 
     def seconds_per_query(self, queries: int) -> float:
-        """Return the mean seconds of a query in the stage; if these were not stated, the measured median."""
-        return self.cost.seconds / queries if self.cost != NOTHING else self.latency_p50
-
-    def latency(self, share: float, queries: int) -> float:
-        """Return the seconds that this share of queries needs at most in the stage. Calls of one query add up."""
-        known = {0.5: self.latency_p50, 0.95: self.latency_p95}[share]
-        return known * max(1.0, self.cost.calls / queries) if known else self.cost.seconds / queries
+        """Return the mean seconds of a query in the stage."""
+        return self.cost.seconds / queries
 
 
 class Record(RecordPart):
@@ -227,7 +188,7 @@ class Record(RecordPart):
     versions: dict[str, str]
     """Package -> its version, for packages that can affect a score."""
     vector_versions: dict[str, list[str]] = {}
-    """Package -> versions that made the vectors of this record, which may be stored ones. Older records have none."""
+    """Package -> versions that made the vectors of this record, which may be stored ones."""
     source: str
     """A digest of the code that made the record."""
     created: str
@@ -236,8 +197,6 @@ class Record(RecordPart):
     """True if other machines could not be reached while the record was made, so no text left this machine."""
     lock: str = ""
     """The digest of the lock that decided this evaluation beforehand; empty without one."""
-    unpacked: bool = False
-    """True if the record came from a pack and was not scored on this machine since."""
     name: str = ""
     """The name that the run gave the system; empty if the system is shown as typed."""
     named: str = ""
@@ -265,7 +224,7 @@ class Record(RecordPart):
     @property
     def varies(self) -> bool:
         """True if another run can give other scores. False if one run says it all."""
-        return any(stage.can_vary for stage in self.stages)
+        return any(stage.varies for stage in self.stages)
 
     @property
     def failures(self) -> int:
@@ -312,22 +271,6 @@ class Record(RecordPart):
         """
         seconds = sum(stage.seconds_per_query(max(1, self.dataset.queries)) for stage in self.stages)
         return seconds if self.cost_is_known else None
-
-    def latency(self, share: float) -> float | None:
-        """Return the seconds within which a share of queries is answered, one at a time. The share is 0.5 or 0.95.
-
-        This is the sum of the quantiles of the stages. With several stages, it is an upper bound for 0.95. None if the
-        cost is not known.
-        """
-        seconds = sum(stage.latency(share, max(1, self.dataset.queries)) for stage in self.stages)
-        return seconds if self.cost_is_known else None
-
-    @property
-    def timing(self) -> str:
-        """How the seconds of each stage were measured; "not stated" for an older record."""
-        if not all(stage.timing for stage in self.stages):
-            return "not stated"
-        return "; ".join(f"{stage.stage}: {stage.timing}" for stage in self.stages)
 
     @property
     def gold(self) -> dict[str, dict[str, int]]:

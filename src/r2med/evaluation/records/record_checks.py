@@ -43,5 +43,4 @@ def _are_settings(settings: Mapping[str, Any]) -> bool:
 
 def _numbers(stage: StageFacts) -> list[float]:
     took = [*vars(stage.cost).values(), *vars(stage.prepared).values()]
-    times = [stage.latency_p50, stage.latency_p95, stage.failures]
-    return [*times, *(value for value in took if isinstance(value, int | float))]
+    return [stage.failures, *(value for value in took if isinstance(value, int | float))]

@@ -15,20 +15,19 @@ from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.store import Store, digest
 
 
 def relabelled(
-    collection: RecordCollection, overlays: Sequence[Overlay], datasets: Mapping[str, Dataset], *, drawn: bool = True
+    collection: RecordCollection, overlays: Sequence[Overlay], datasets: Mapping[str, Dataset]
 ) -> RecordCollection:
     """Return the records of the datasets that the overlays label, with new scores and the names NAME+OVERLAY.
 
-    `datasets` are those of the records, by name. `Overlay.grades` explains `drawn`. Raises UserError if the overlays
+    `datasets` are those of the records, by name. Raises UserError if the overlays
     label none of the records' datasets, or if a ranking is missing.
     """
     wanted = {name for overlay in overlays for name in overlay.datasets}
-    changed = {name: add_labels(datasets[name], overlays, drawn=drawn) for name in datasets if name in wanted}
+    changed = {name: add_labels(datasets[name], overlays) for name in datasets if name in wanted}
     changed = {name: dataset for name, dataset in changed.items() if dataset.overlays}
     cells = [_relabelled(kept, changed[name]) for (_, name), kept in collection.cells.items() if name in changed]
     if not cells:
@@ -56,15 +55,14 @@ def recorded_datasets(
     if not found:
         lost = ", ".join(sorted(named) or collection.datasets)
         raise UserError(
-            f"{lost}: not on this machine, or changed since the records were made: name its folder: ",
-            Setting("compare", data=...),
+            f"{lost}: not on this machine, or changed since the records were made: name its folder: data (--data)",
         )
     return found
 
 
 def _relabelled(kept: StoredRecord, dataset: Dataset) -> StoredRecord:
     if (file := kept.run_file) is None:
-        raise UserError(f"{kept.path} has no ranking beside it, so it cannot be scored: ", kept.how_to_make_it_again)
+        raise UserError(f"{kept.path} has no ranking beside it, so it cannot be scored: {kept.how_to_make_it_again}")
     run = read_judged_run(file, dataset.qrels)
     scores = dataset_scores(dataset, run, kept.record.mean)
     stages = list(kept.record.stages)

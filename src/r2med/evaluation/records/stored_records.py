@@ -9,6 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.files_beside import checked_file
 from r2med.evaluation.records.record import FileFacts, Record
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Command, Notice, Setting
 
 log = logging.getLogger("r2med")
 
@@ -84,14 +84,15 @@ class StoredRecord:
         try:
             yield
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise UserError(f"{file} is not a file that r2med wrote: ", self.how_to_make_it_again) from None
+            raise UserError(f"{file} is not a file that r2med wrote: {self.how_to_make_it_again}") from None
 
     @property
     def how_to_make_it_again(self) -> str:
         """The end of a message: the command that makes the record and its files again."""
-        data = typed_name(self.record.dataset.name)
-        name = {"name": self.record.name} if self.record.name else {}
-        return Notice("make it again with ", Command("run", self.record.system, data=data, **name))
+        run = ["r2med", "run", self.record.system, "--data", typed_name(self.record.dataset.name)]
+        if self.record.name:
+            run += ["--name", self.record.name]
+        return f"make it again with {' '.join(map(quote, run))}"
 
 
 def typed_name(name: str) -> str:
@@ -143,11 +144,6 @@ class RecordCollection:
     def records(self, system: str) -> dict[str, Record]:
         """Return a system's records: dataset -> record. Of several repeats it is the lowest."""
         return {name: kept.record for name in self.datasets if (kept := self.cell(system, name))}
-
-    def complete(self) -> RecordCollection:
-        """Return the systems that have a record on every dataset. Only their averages can be compared."""
-        whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
-        return RecordCollection({key: kept for key, kept in self.cells.items() if key[0] in whole})
 
     def on(self, datasets: Container[str]) -> RecordCollection:
         """Return the records on some datasets, and so the systems that have any."""
@@ -245,7 +241,7 @@ def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[floa
         known = next(iter(kept.record.per_query.values()), {})
         if measure not in known:
             error = _needs_labels(measure) or unknown("measure", measure, known)
-            raise UserError(f"{kept.path}: {kept.record.display_name} on {kept.record.dataset.name}: ", error) from None
+            raise UserError(f"{kept.path}: {kept.record.display_name} on {kept.record.dataset.name}: {error}") from None
         raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
 
 
@@ -253,14 +249,7 @@ def _needs_labels(measure: str) -> str:
     """Return the end of a message if a measure needs more than qrels; empty for any other measure."""
     family = measure.partition("@")[0]
     if family in ANSWER_FAMILIES:
-        return Notice(
-            f"{measure} is a measure of answers: ",
-            Setting("compare", answers=True),
-            " compares the records of r2med answer",
-        )
+        return f"{measure} is a measure of answers: answers (--answers) compares the records of r2med answer"
     if family in ASPECT_FAMILIES:
-        return Notice(
-            f"{measure} needs a dataset with aspects, such as demo/Medical-Sciences: choose it with ",
-            Setting("compare", data=...),
-        )
+        return f"{measure} needs a dataset with aspects, such as demo/Medical-Sciences: choose it with data (--data)"
     return ""

@@ -10,9 +10,6 @@ from r2med.foundation.store.files import json_object
 
 TEXT_FILES = ("generated", "traces", "answers", "conversations")
 """Fields of records that name a file of texts."""
-METADATA_ENDING = ".ir_metadata.yml"
-NUGGETS_ENDING = ".nuggets.jsonl"
-"""End of the name of the nuggets of an answer record, which come with a pack."""
 
 
 def files_with_texts(folder: Path, datasets: Collection[str], others: Collection[str] = ()) -> list[Path]:
@@ -23,6 +20,18 @@ def files_with_texts(folder: Path, datasets: Collection[str], others: Collection
     return sorted({file for path in folder.rglob("*.json") for file in _files(path, datasets, others)})
 
 
+def has_records(folder: Path, datasets: Collection[str], others: Collection[str] = ()) -> bool:
+    """Return True if a folder has a record of these datasets. Those about the corpora of `others` do not count."""
+    return any(_is_about(json_object(path).get("dataset"), datasets, others) for path in folder.rglob("*.json"))
+
+
+def _is_about(facts: object, datasets: Collection[str], others: Collection[str]) -> bool:
+    """Return True if what a record states about its dataset is about one of these, not about another corpus."""
+    if not isinstance(facts, dict) or not is_of(facts.get("name"), datasets):
+        return False
+    return str(facts.get("corpus_fingerprint")) not in others
+
+
 def is_of(name: object, datasets: Collection[str]) -> bool:
     """Return True if a name in a record or board is that of a dataset, with or without overlays."""
     return isinstance(name, str) and any(name == each or name.startswith(f"{each}+") for each in datasets)
@@ -31,18 +40,12 @@ def is_of(name: object, datasets: Collection[str]) -> bool:
 def _files(path: Path, datasets: Collection[str], others: Collection[str]) -> Iterator[Path]:
     """Yield a record of one of these datasets and the files beside it, if one of them has texts."""
     record = json_object(path)
-    facts = record.get("dataset")
-    if not (isinstance(facts, dict) and is_of(facts.get("name"), datasets)):
-        return
-    if str(facts.get("corpus_fingerprint")) in others:
+    if not _is_about(record.get("dataset"), datasets, others):
         return
     beside = {name: _beside(path, record.get(name)) for name in ("run", *TEXT_FILES)}
     if any(beside[name] for name in TEXT_FILES):
         yield path
         yield from (file for file in beside.values() if file)
-        for ending in (METADATA_ENDING, NUGGETS_ENDING):
-            if (file := path.with_name(path.stem.removesuffix(".answers") + ending)).is_file():
-                yield file
 
 
 def _beside(path: Path, facts: Any) -> Path | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from r2med.data import Dataset, names
@@ -20,7 +20,6 @@ from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
 from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.errors import MissingExtraError, UserError
-from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.runtime.runtime import Runtime, check_repeats
 from r2med.foundation.runtime.setup import Setup
@@ -54,12 +53,10 @@ class RunPlan:
         k: int | None = None,
         fresh: bool = False,
         announce: Callable[[str], None] = lambda step: None,
-        within: Callable[[System, Dataset], AbstractContextManager[None]] = lambda system, dataset: nullcontext(),
     ) -> Results:
         """Evaluate every system on every dataset. A UserError is reported in its cell.
 
         Without `k`, the depth is that of the lock, or the usual one.
-        A system runs inside the block that `within` returns.
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
         self.check_installed()
@@ -86,8 +83,7 @@ class RunPlan:
                 if isinstance(error, UserError) or not isinstance(dataset, Dataset):
                     row.append(Cell(self.name or system.name, name, error=str(error)))
                     continue
-                with within(system, dataset):
-                    row.append(self._cell(system, dataset, out, k, store, announce))
+                row.append(self._cell(system, dataset, out, k, store, announce))
             rows.append(tuple(row))
         return Results(tuple(rows), repeats=self.repeats)
 
@@ -139,7 +135,7 @@ class RunPlan:
             repeated = system.in_repeat(repeat) if runs > 1 else system
             made = _attempt(self._evaluated, repeated, dataset, out, k, store)
             if isinstance(made, UserError):
-                return replace(cell, error=Notice(f"repeat {repeat}: ", made) if repeat else str(made))
+                return replace(cell, error=f"repeat {repeat}: {made}" if repeat else str(made))
             record, reused = made
             cell = replace(cell, records=(*cell.records, record), reused=cell.reused + reused)
         return cell
@@ -150,11 +146,10 @@ class RunPlan:
         system = system.in_repeat(system.repeat)
         shared = _expansion_key(system, dataset)
         fresh = store.policy == "fresh"
-        with system.traced(dataset):
-            if shared not in self._expansions:
-                self._expansions[shared] = system.expand(dataset, store)
-            expansion = self._expansions[shared]
-            return evaluated(system, dataset, out, k, store, fresh, expansion, self._locked, self.name)
+        if shared not in self._expansions:
+            self._expansions[shared] = system.expand(dataset, store)
+        expansion = self._expansions[shared]
+        return evaluated(system, dataset, out, k, store, fresh, expansion, self._locked, self.name)
 
 
 def plan_run(
@@ -204,9 +199,7 @@ def plan_run(
     if not parsed:
         if runtime.setup.candidates is not None:
             raise UserError(
-                Setting("Setup", candidates=...),
-                " needs a reranker: ",
-                Command("run", "bge-reranker", candidates="FILE"),
+                "candidates (--candidates) needs a reranker: r2med run bge-reranker --candidates FILE",
             )
         raise UserError("no system to run: name one, such as bm25, or a suite")
     if name:
@@ -222,15 +215,15 @@ def plan_run(
 def _check_name(name: str, systems: Sequence[str], lock: Path | str, runtime: Runtime) -> None:
     """Raise UserError if a name cannot be that of the systems of a run."""
     if lock:
-        raise UserError(f"{lock} says what its systems are called: leave out ", Setting("run", name=name))
+        raise UserError(f"{lock} says what its systems are called: leave out name (--name {quote(name)})")
     if len(systems) > 1:
         shown = ", ".join(systems[:3]) + (", …" if len(systems) > 3 else "")
-        raise UserError(Setting("run", name=name), f" names one system, not {len(systems)} ({shown}): run each alone")
+        raise UserError(f"name (--name {quote(name)}) names one system, not {len(systems)} ({shown}): run each alone")
     if fault := name_fault(name):
-        raise UserError(Setting("run", name=name), f": {fault}")
+        raise UserError(f"name (--name {quote(name)}): {fault}")
     meant = _attempt(System.parse, name, runtime)
     if isinstance(meant, System) and meant.name not in systems:
-        raise UserError(Setting("run", name=name), f": {meant.name} is another system: choose another name")
+        raise UserError(f"name (--name {quote(name)}): {meant.name} is another system: choose another name")
 
 
 ABOUT_TEXTS = ("generations", "recorded", "prompts", "base_url", "llm_backend")
@@ -242,9 +235,8 @@ def check_texts_are_used(plan: RunPlan) -> None:
     given = [name for name in ABOUT_TEXTS if getattr(plan.runtime.setup, name)]
     if given and all(system.only_searches for system in plan.systems):
         raise UserError(
-            Setting("Setup", **{given[0]: ...}),
-            " is about texts of an LLM, and no system uses any: add ",
-            Setting("run", expand="hyde", llms="NAME"),
+            f"{given[0]} (--{given[0].replace('_', '-')}) is about texts of an LLM, and no system uses any: add "
+            "expand (--expand hyde) and llms (--llm NAME)"
         )
 
 

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -49,16 +48,18 @@ class Diagnosis:
     """Variable of a key -> True if it is set."""
     endpoints: dict[str, str]
     """Server -> why it does not answer. Empty if it answers."""
+    model: tuple[str, ...] = ()
+    """What was found when a model was loaded and tried. Empty without a model."""
 
 
-def diagnosed(base_urls: Sequence[str], store: Store) -> Diagnosis:
+def diagnosed(base_url: str, store: Store) -> Diagnosis:
     """Check this machine: versions, devices, extras, the cache, API keys and endpoints."""
     variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in EMBEDDING_APIS.values()]
     variables += [api.key_variable for api in RERANK_APIS.values() if api.urls]  # a user's own servers rarely need one
     keys = {name: bool(os.environ.get(name, "").strip()) for name in dict.fromkeys([*variables, "HF_TOKEN"])}
     of_environment = [os.environ.get(each.url_variable, "").strip() for each in EMBEDDING_APIS.values()]
     endpoints = [
-        endpoint_at(url, "endpoint", "OPENAI_API_KEY") for url in dict.fromkeys([*base_urls, *of_environment]) if url
+        endpoint_at(url, "endpoint", "OPENAI_API_KEY") for url in dict.fromkeys([base_url, *of_environment]) if url
     ]
     return Diagnosis(
         versions=installed_versions(),

@@ -12,10 +12,8 @@ from r2med.data.runs import write_run
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import APART_SUFFIX, FileFacts, Record, RunFacts, record_key, set_apart
 from r2med.evaluation.records.repeats import repeat_setting
-from r2med.evaluation.running.ir_metadata import metadata_path, write_run_metadata
 from r2med.evaluation.running.new_record import new_record, time_of_naming
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store, digest
@@ -29,7 +27,7 @@ log = logging.getLogger("r2med")
 
 DEPTH = 1000
 
-_AGAIN = Notice("give another folder with ", Setting("run", out=...))
+_AGAIN = "give another folder with out (--out)"
 
 LONGEST = 140
 """Maximum number of bytes of a system's name in a file name. A file name has at most 255 bytes. It also contains a key,
@@ -98,11 +96,11 @@ def _evaluated(
     key = record_key(settings, dataset.fingerprint)
     apart = set_apart(settings, dataset.part)
     path = record_path(out, name or system.name, dataset, key, apart) if out is not None else None
-    known = _recorded(path, key, dataset) if path is not None else None
+    known = _recorded(path, key) if path is not None else None
     if known is not None and lock is not None and lock.is_after(known.created):
         raise UserError(
-            f"{path} was made on {known.created}, before the lock, which decides nothing about it: ",
-            _AGAIN,
+            f"{path} was made on {known.created}, before the lock, which decides nothing about it: {_AGAIN}, and "
+            "compare that folder with results (--results)",
         )
     if path is not None and known is not None and not fresh and (lock is None or lock.digest == known.lock):
         known = known.model_copy(update={"name": name, "named": time_of_naming()})
@@ -112,21 +110,18 @@ def _evaluated(
     with noted_versions() as versions:
         outcome = system.run(dataset, store, k, expansion)
     if others := differing(versions):
-        again = Setting("run", fresh=True)
+        again = "fresh (--fresh)"
         log.warning("%s: its stored vectors were made with %s; %s encodes again", system.name, others, again)
     files: dict[str, FileFacts | None] = {}
     if path is not None:
         run_file = run_path(path)
-        tag = slug(system.name)
-        write_run(outcome.run, run_file, tag)
-        write_run_metadata(run_file, system, dataset, settings, tag)
+        write_run(outcome.run, run_file, slug(system.name))
         files["run"] = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
         files["traces"] = _write_text(_json(outcome.traces), traces_path(path)) if outcome.traces else None
         texts = [{"id": query, "texts": generated} for query, generated in outcome.generated.items()]
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
-    approximate = system.approximations(dataset, store, k, outcome)
     locked = lock.digest if lock else ""
-    record = new_record(key, system, dataset, outcome, settings, approximate, locked, listed(versions), name, **files)
+    record = new_record(key, system, dataset, outcome, settings, locked, listed(versions), name, **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)
@@ -159,8 +154,7 @@ def generated_path(path: Path) -> Path:
 
 
 def _files_beside(path: Path) -> tuple[Path, ...]:
-    run = run_path(path)
-    return run, metadata_path(run), traces_path(path), generated_path(path)
+    return run_path(path), traces_path(path), generated_path(path)
 
 
 def slug(name: str) -> str:
@@ -181,11 +175,8 @@ def _write_text(text: str, file: Path) -> FileFacts:
     return FileFacts(file=file.name, sha256=sha256(file))
 
 
-def _recorded(path: Path, key: str, dataset: Dataset) -> Record | None:
-    """Return the existing record, if it can be used. A damaged record is reported and treated as missing.
-
-    The run of a record from a pack is scored. If the record has these scores, it is no longer marked.
-    """
+def _recorded(path: Path, key: str) -> Record | None:
+    """Return the existing record, if it can be used. A damaged record is reported and treated as missing."""
     for file in (path, *_files_beside(path)):
         tidy(file)
     if not path.is_file():
@@ -194,23 +185,12 @@ def _recorded(path: Path, key: str, dataset: Dataset) -> Record | None:
         record = Record.read(path)
         if record.key != key or not record.files_are_sound(path.parent):
             raise UserError(f"{path} does not fit the files beside it: making them again")
-        if record.unpacked and (fault := _unpacked_fault(record, path, dataset)):
-            raise UserError(f"{path} came from a pack, and {fault}: making it again")
     except UserError as damage:
         log.warning("%s", damage)
         return None
-    if record.unpacked:
-        record = record.model_copy(update={"unpacked": False})
-        record.write(path)
     # After failures, the evaluation runs again. Answers are in the journal, so only failed calls are repeated. Offline,
     # a record made online is made again, so that the new one can say that no text left this machine.
     return None if record.may_improve or (is_offline() and not record.offline) else record
-
-
-def _unpacked_fault(record: Record, path: Path, dataset: Dataset) -> str:
-    from r2med.evaluation.running.scored_again import score_fault
-
-    return score_fault(record, path.parent / record.run.file, dataset) if record.run else "has no run file"
 
 
 def _remove_failed_tries(path: Path, record: Record) -> None:

@@ -13,7 +13,6 @@ from r2med.data.dataset_cards import BENCHMARK, cards, groups, home_group
 from r2med.data.overlays import overlay_files
 from r2med.evaluation.comparison.comparison import Comparison, comparison
 from r2med.evaluation.measure.measures import AVERAGE, HEADLINE_MEASURE, group_means, recorded_measure
-from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import StoredRecord
@@ -61,9 +60,10 @@ class Cell:
         costs = total(record.cost for record in self.records)
         return costs if len(self.records) < 2 else costs.times(1 / len(self.records))
 
-    def latency(self, share: float) -> float | None:
-        """Return the seconds within which a share of queries is answered: the mean over the repeats, if known."""
-        seconds = [record.latency(share) for record in self.records]
+    @property
+    def seconds_per_query(self) -> float | None:
+        """The mean seconds of a query: the mean over the repeats, if known."""
+        seconds = [record.seconds_per_query for record in self.records]
         known = [value for value in seconds if value is not None]
         return fmean(known) if known and len(known) == len(seconds) else None
 
@@ -87,13 +87,10 @@ class Cell:
             "varies": record.varies,
             "failures": sum(each.failures + each.unordered for each in self.records),
             "unranked": sum(each.unranked for each in self.records),
-            "approximate": approximate_searches([record]),
             "llm_tokens": cost.llm_tokens if record.cost_is_known else None,
             "cost_usd": cost.dollars if not cost.unpriced else None,
             "encoder_seconds": cost.encoder_seconds,
-            "seconds_per_query": record.seconds_per_query,
-            "latency_p50": self.latency(0.5),
-            "latency_p95": self.latency(0.95),
+            "seconds_per_query": self.seconds_per_query,
         }
 
 
@@ -195,7 +192,7 @@ class Results:
         return lambda row: _ORDERS[by](row, measure)
 
     def table(self, measure: str | None = None, sort: str = "") -> Table:
-        """Return a table of scores × 100 with latency and dollars, for printing or a notebook."""
+        """Return a table of scores × 100 with seconds per query and dollars, for printing or a notebook."""
         name = recorded_measure(measure or self.measure)
         results = self.sorted(sort, name) if sort else self
         averaged = self.averages
@@ -203,11 +200,11 @@ class Results:
         for row in results.rows:
             scores = [cell.means.get(name) for cell in row]
             scores += [row_means(row, name).get(label) for label in averaged]
-            took = (*(latency_cell(row, share) for share in (0.5, 0.95)), dollars_cell(row_cost(row)))
+            took = (seconds_cell(row), dollars_cell(row_cost(row)))
             runs = [runs_cell(row)] if self.shows_runs else []
             rows.append([row[0].system, *map(points_cell, scores), *runs, *took])
         scored = [Column(head, "score") for head in (*self.datasets, *averaged)]
-        costs = (Column("p50 s", "seconds"), Column("p95 s", "seconds"), Column("dollars", "dollars"))
+        costs = (Column("s / query", "seconds"), Column("dollars", "dollars"))
         runs_head = [Column("runs")] if self.shows_runs else []
         return Table((Column("system"), *scored, *runs_head, *costs), rows, f"{name} × 100")
 
@@ -265,12 +262,12 @@ def row_means(row: Row, measure: str) -> dict[str, float]:
     return means
 
 
-def row_latency(row: Row, share: float) -> float | None:
-    """Return the seconds within which a share of queries is answered, on the slowest dataset.
+def row_seconds(row: Row) -> float | None:
+    """Return the mean seconds of a query on the slowest dataset.
 
     None if there is no record, or if the cost of a record is not known.
     """
-    seconds = [cell.latency(share) for cell in row if cell.record]
+    seconds = [cell.seconds_per_query for cell in row if cell.record]
     known = [value for value in seconds if value is not None]
     return max(known) if known and len(known) == len(seconds) else None
 
@@ -287,8 +284,7 @@ def row_cost(row: Row) -> Cost:
 
 _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
     "score": lambda row, measure: _negative(row_means(row, measure).get(AVERAGE)),
-    "p50": lambda row, measure: row_latency(row, 0.5),
-    "p95": lambda row, measure: row_latency(row, 0.95),
+    "seconds": lambda row, measure: row_seconds(row),
     "dollars": lambda row, measure: None if (cost := row_cost(row)).unpriced else cost.dollars,
     "tokens": lambda row, measure: row_tokens(row),
     "name": lambda row, measure: row[0].system,
@@ -314,9 +310,9 @@ def runs_cell(row: Row) -> str:
     return ONE_RUN if counts == {1} else f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(*counts)
 
 
-def latency_cell(row: Row, share: float) -> float | str | None:
-    """Return the latency of a row; `unknown` if the row has records but its latency is not known."""
-    value = row_latency(row, share)
+def seconds_cell(row: Row) -> float | str | None:
+    """Return the seconds per query of a row; `unknown` if the row has records but the seconds are not known."""
+    value = row_seconds(row)
     return UNKNOWN if value is None and any(cell.record for cell in row) else value
 
 

@@ -9,22 +9,20 @@ from statistics import stdev
 
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE
-from r2med.evaluation.records.approximate_searches import approximate_searches
 from r2med.evaluation.records.record import Record, declared_stages
 from r2med.evaluation.running.results import (
     ONE_RUN,
     UNKNOWN,
     Results,
     dollars_cell,
-    latency_cell,
     points_cell,
     row_cost,
     row_means,
     row_tokens,
     runs_cell,
+    seconds_cell,
 )
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.pages.cells import Column, Marked, Value
 from r2med.foundation.pages.page import Note, Page, Section, Table
 from r2med.foundation.text.plurals import counted
@@ -36,7 +34,7 @@ FAILED = {
 }
 
 BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Lucene's: bm25(scorer=lucene)."
-TIME_CAPTION = "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest dataset."
+TIME_CAPTION = "s / query: mean seconds of a query in all stages, on the slowest dataset; without preparing the corpus."
 PRICE_CAPTION = "dollars: unknown if the card of an LLM has no price, ≥ if this is true for some of the calls."
 RECORDED_CAPTION = "unknown: the cost of recorded texts and of run files is not known."
 ASPECT_CAPTION = (
@@ -45,9 +43,7 @@ ASPECT_CAPTION = (
 REPEATS_CAPTION = (
     "runs: scores and costs are means over them. SD is how much single runs differ. r2med compare says what is chance."
 )
-ONE_RUN_CAPTION = Notice(
-    "one run: another run would give other scores; ", Setting("run", repeats=5), " shows how much they differ."
-)
+ONE_RUN_CAPTION = "one run: another run would give other scores; repeats (--repeats 5) shows how much they differ."
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
     "The demo was written so that BM25 fails. hyde(qwen-coder) reads recorded texts of a small LLM; "
@@ -61,19 +57,18 @@ def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tab
     With all tables it also has averages by task, costs and aspects, with explanations of their terms.
     """
     sections = [_scores(results, measure, with_all_tables)] if results.records else []
-    parts = [Note(f"≈ {line}.", whole=True) for line in approximate_searches(results.records)]
     failed = (*failure_lines(results.records), *_unranked(results.records))
-    parts += [Note(line, "warning", whole=True) for line in failed]
+    parts = [Note(line, "warning", whole=True) for line in failed]
     parts += [Note(line, "error", whole=True) for line in _errors(results)]
     if results.records:
         reused = sum(cell.reused for cell in results)
-        again = (f", {reused} of them reused (", Setting("run", fresh=True), " makes them again)") if reused else ()
+        again = f", {reused} of them reused (fresh (--fresh) makes them again)" if reused else ""
         line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/"
-        parts.append(Note(Notice(line, *again, "."), whole=True))
+        parts.append(Note(f"{line}{again}.", whole=True))
     if demo:
         parts += [
             Note(DEMO_CAPTION),
-            Note(Notice("Next, the real benchmark: ", Command("run", "bm25", data="R2MED"))),
+            Note("Next, the real benchmark: r2med run bm25 --data R2MED"),
         ]
     return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 
@@ -93,7 +88,7 @@ def _scores(results: Results, measure: str, with_all_tables: bool) -> Section:
 
 
 def _more_tables(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> tuple[list[Table], list[str]]:
-    """Return the tables of averages by task, costs, mimics and aspects, and explanations of the terms of all tables."""
+    """Return the tables of averages by task, costs and aspects, and explanations of the terms of all tables."""
     tables = []
     others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
     if others:
@@ -171,16 +166,14 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Table:
     for row, cost in zip(results.rows, costs, strict=True):
         tokens = row_tokens(row)
         failed = sum(record.failures + record.unordered for cell in row for record in cell.records)
-        latencies = (latency_cell(row, 0.5), latency_cell(row, 0.95))
         known = UNKNOWN if tokens is None else tokens
-        rows.append([row[0].system, known, dollars_cell(cost), cost.encoder_seconds, *latencies, failed])
+        rows.append([row[0].system, known, dollars_cell(cost), cost.encoder_seconds, seconds_cell(row), failed])
     columns = (
         Column("cost"),
         Column("LLM tokens", "integer"),
         Column("dollars", "dollars"),
         Column("encoder s", "number", 1),
-        Column("p50 s", "seconds"),
-        Column("p95 s", "seconds"),
+        Column("s / query", "seconds"),
         Column("failed", "integer"),
     )
     return Table(columns, rows)
@@ -244,7 +237,7 @@ def _errors(results: Results) -> Iterator[str]:
         datasets = list(dict.fromkeys(cell.dataset for cell in cells))
         system = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
         dataset = datasets[0] if len(datasets) == 1 else counted(len(datasets), "dataset")
-        yield Notice(f"not evaluated: {system}, on {dataset}: ", error)
+        yield f"not evaluated: {system}, on {dataset}: {error}"
 
 
 def _sizes(results: Results) -> str:

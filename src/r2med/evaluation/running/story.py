@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from r2med.data import Dataset
 from r2med.data.dataset import Query
@@ -16,7 +17,6 @@ from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError, nearest, unknown
-from r2med.foundation.core.notices import Command, Setting
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -129,8 +129,8 @@ def find_record(system: str, dataset: str, results: Path | str = "results") -> P
     name = dataset if dataset in kept else name_of(dataset)
     if name not in kept:
         raise UserError(
-            f"{results} has no record of {system} on {name}{nearest(name, kept)}: make one with ",
-            Command("run", system, data=dataset),
+            f"{results} has no record of {system} on {name}{nearest(name, kept)}: make one with r2med run "
+            f"{quote(system)} --data {quote(dataset)}",
         )
     return kept[name]
 
@@ -146,15 +146,11 @@ def _dataset(record: Record, data: GivenData | None, store: Store) -> Dataset:
         dataset = load_dataset(name, store) if data is None else loaded(data, store)
     except UserError as error:
         raise (
-            error
-            if data is not None
-            else UserError(error, f"; or give the folder of {name} with ", Setting("why", data="DIR"))
+            error if data is not None else UserError(f"{error}; or give the folder of {name} with data (--data DIR)")
         ) from None
     if dataset.fingerprint != record.dataset.fingerprint:
         given = name if data is None else data_words(data)[0]
-        raise UserError(
-            f"the record was made on other data than {given}: give the folder with ", Setting("why", data="DIR")
-        )
+        raise UserError(f"the record was made on other data than {given}: give the folder with data (--data DIR)")
     return dataset
 
 

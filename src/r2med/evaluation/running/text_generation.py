@@ -17,7 +17,6 @@ from r2med.data.locating import announce_fetching
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
-from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.files import refuse_other_case
@@ -92,8 +91,7 @@ class GenerationPlan:
         return made
 
     def _written(self, dataset: Dataset, out: Path, overwrite: bool) -> GeneratedTexts:
-        with tracing(self.runtime.trace):
-            expansion = timed_expand(self.expander, dataset, self.runtime.store)
+        expansion = timed_expand(self.expander, dataset, self.runtime.store)
         for notice in expansion.notices:
             log.info("%s", notice)
         queries = len(expansion.queries)

@@ -102,7 +102,7 @@ def read_toml(file: Traversable | Path, kind: str = "card") -> dict[str, Any]:
     except RecursionError:
         raise UserError(f"{file}: not a TOML {kind}: it is nested too deeply") from None
     except ValueError as error:  # wrong TOML, wrong UTF-8, or an integer with thousands of digits
-        raise UserError(f"{file}: not a TOML {kind}: ", error) from None
+        raise UserError(f"{file}: not a TOML {kind}: {error}") from None
 
 
 def validated(card: type[CardType], content: Mapping[str, Any], file: Traversable | Path) -> CardType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -32,8 +32,6 @@ class Cost:
     """Dollars of the calls whose price is known; see `unpriced`."""
     unpriced: int = 0
     """Number of calls whose price is not known. If there are any, `dollars` is not the whole cost."""
-    latencies: tuple[float, ...] = ()
-    """Seconds of each LLM call. A record keeps only two of their quantiles."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(getattr(self, name) + getattr(other, name) for name in _NAMES))
@@ -42,11 +40,11 @@ class Cost:
         return self  # so that sum() works, which begins with 0
 
     def times(self, factor: float) -> Cost:
-        """Return the cost of more or less of the same work, without latencies. Counts are rounded.
+        """Return the cost of more or less of the same work. Counts are rounded.
 
         If calls have no known price, at least one of them is left, so that the cost stays unknown.
         """
-        scaled = {name: getattr(self, name) * factor for name in _NAMES if name != "latencies"}
+        scaled = {name: getattr(self, name) * factor for name in _NAMES}
         counts = {name: round(value) if name not in _FRACTIONS else value for name, value in scaled.items()}
         return Cost(**counts | ({"unpriced": max(1, counts["unpriced"])} if self.unpriced and factor else {}))
 
@@ -55,20 +53,15 @@ class Cost:
         """Number of tokens that LLMs read and wrote."""
         return self.prompt_tokens + self.completion_tokens
 
-    def latency(self, share: float) -> float:
-        """Return the seconds that this share of all calls did not exceed; 0 if nothing was called."""
-        ordered = sorted(self.latencies)
-        return ordered[max(0, -int(-share * len(ordered) // 1) - 1)] if ordered else 0.0
-
     def as_dict(self) -> dict[str, Any]:
         """Return the values that are not 0, ready for JSON."""
         values = {name: getattr(self, name) for name in _NAMES}
-        return {name: list(value) if name == "latencies" else value for name, value in values.items() if value}
+        return {name: value for name, value in values.items() if value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Cost:
         """Return the cost that `as_dict` wrote."""
-        return cls(**{**values, "latencies": tuple(values.get("latencies", ()))})
+        return cls(**values)
 
 
 NOTHING = Cost()
@@ -84,19 +77,6 @@ def stated_or_measured(cost: Cost, started: float) -> Cost:
 
 _NAMES = tuple(field.name for field in fields(Cost))
 _FRACTIONS = ("seconds", "encoder_seconds", "dollars")
-
-
-def added_latencies(parts: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Return the seconds of work whose parts follow each other. Every quantile is the sum of those of the parts.
-
-    So the whole is never shown as faster than its parts, one after the other. It is as if the slow queries of all parts
-    were the same ones: an upper bound. Empty if a part was not timed.
-    """
-    if not all(parts):
-        return ()
-    count = max(map(len, parts), default=0)
-    ordered = [sorted(part) for part in parts]
-    return tuple(sum(part[-(-place * len(part) // count) - 1] for part in ordered) for place in range(1, count + 1))
 
 
 def total(costs: Iterable[Cost]) -> Cost:

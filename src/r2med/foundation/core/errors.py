@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from r2med.foundation.core.notices import Notice
-
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -18,16 +16,11 @@ if TYPE_CHECKING:
 class UserError(Exception):
     """An error that the user can fix. Its text is one line, shown without a traceback. The exit code is 2.
 
-    Its parts are texts, settings and commands, notices and other errors (`foundation/core/notices.py`).
+    A setting has the name that it has in Python, and its flag: `device (--device cpu)`.
     """
 
-    def __init__(self, *parts: object) -> None:
-        super().__init__(Notice(*parts).stripped())
-
-    @property
-    def message(self) -> Notice:
-        """Its text, with settings and commands as values."""
-        return Notice(*self.args)
+    def __init__(self, message: object) -> None:
+        super().__init__(" ".join(str(message).split()))
 
     def __reduce__(self) -> tuple[Callable[..., UserError], tuple[Any, ...], dict[str, Any]]:
         return _copied, (type(self), *self.args), self.__dict__
@@ -44,7 +37,7 @@ class MissingExtraError(UserError):
     def __init__(self, what: object, extra: str, hint: str = "") -> None:
         from r2med.foundation.core.installation import install_extra
 
-        super().__init__(what, f" needs an optional part: {install_extra(extra)}{hint}")
+        super().__init__(f"{what} needs an optional part: {install_extra(extra)}{hint}")
 
 
 def check_installed(what: object, modules: Iterable[str]) -> None:
@@ -91,7 +84,7 @@ def nearest_path(typed: str) -> str:
 def unknown(noun: str, name: str, known: Iterable[str], more: str = "") -> UserError:
     """Return the error for an unknown name, with the nearest known name and then `more` or all names."""
     names = list(known)
-    return UserError(f"no {noun} {name!r}{nearest(name, names)}: ", more or ", ".join(names) or "there are none")
+    return UserError(f"no {noun} {name!r}{nearest(name, names)}: {more or ', '.join(names) or 'there are none'}")
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")

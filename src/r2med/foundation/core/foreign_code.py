@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib.util
 import inspect
 import sys
 import uuid
-from collections.abc import Iterator
-from functools import cache, lru_cache
+from collections.abc import Iterable
+from functools import cache
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from r2med.foundation.core.version import code_files_digest
 
@@ -27,7 +25,7 @@ DIGITS = 40
 def foreign_code(kind: type) -> dict[str, str]:
     """Return {"code": digest} of the source of a class and its bases; empty for a class of this package.
 
-    All files of the class's own package count, and the modules of the user that they import. A base class of another
+    All files of the class's own package count, and the user's modules that its module imported. A base class of another
     installed package, such as torch, counts by the version of that package: its files may be thousands.
     """
     own = _top(kind.__module__)
@@ -37,14 +35,14 @@ def foreign_code(kind: type) -> dict[str, str]:
 
 
 def code_digest(module: ModuleType | None) -> str:
-    """Return a digest of a module's source and of the modules of the user that it imports; empty without a file.
+    """Return a digest of a module's source and of the user's modules that it imported; empty without a file.
 
     Installed packages do not count: their versions are stored with the results.
     """
     file = _file(module)
     if module is None or file is None:
         return ""
-    return _digest([file] if _is_installed(file) else _imported_files([file]))[:DIGITS]
+    return _digest({file} if _is_installed(file) else {file, *_imported_files(module)})[:DIGITS]
 
 
 def _class_digest(kind: type, whole: bool) -> str:
@@ -55,95 +53,59 @@ def _class_digest(kind: type, whole: bool) -> str:
         return _without_file(kind)
     if _is_installed(file) and not whole:
         return f"{top} {_version(top)}"
-    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
-    return _digest(files if _is_installed(file) else _imported_files(files))
+    files = {*file.parent.rglob("*.py")} if file.name == "__init__.py" else {file}
+    return _digest(files if _is_installed(file) else {*files, *_imported_files(sys.modules.get(kind.__module__))})
 
 
 def _without_file(kind: type) -> str:
     """Return a digest of a class without a file. If its source is not known, the digest identifies this process."""
     file = _file(sys.modules.get(kind.__module__))
     if file is not None:  # a namespace package
-        return _digest(_imported_files([file]))
+        return _digest({file, *_imported_files(sys.modules.get(kind.__module__))})
     try:
         return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
     except (OSError, TypeError):
         return _this_process()
 
 
-def _imported_files(files: list[Path]) -> list[Path]:
-    """Return files and those of the user's modules that they import, also inside functions. Imports come first."""
-    found: dict[Path, None] = {}
-    visited: set[Path] = set()
+@cache
+def _imported_files(module: ModuleType | None) -> frozenset[Path]:
+    """Return the files of a module of the user and of those that it imported, and so on.
 
-    def visit(file: Path) -> None:
-        if file in visited:
-            return
-        visited.add(file)
-        for each in _imports(file):
-            visit(each)
-        found[file] = None
-
-    for file in files:
-        visit(file.resolve())
-    return list(found)
-
-
-def _imports(file: Path) -> Iterator[Path]:
-    """Yield the files of the user's modules that a file imports. Nothing is imported."""
-    for level, name in _imported_names(file.read_bytes()):
-        if level == 0:
-            yield from _module_files(name, file.parent)
-        elif level <= len(file.parents):
-            yield from _files_below(file.parents[level - 1], name.split("."))
+    They are looked up once: what is loaded later, by a function that imports, must not change a digest.
+    """
+    known = {name: file for name, each in [*sys.modules.items()] if (file := _file(each)) and _is_of_user(name, file)}
+    found: set[str] = set()
+    waiting = [module.__name__] if module else []
+    while waiting:
+        name = waiting.pop()
+        if name in found or name not in known:
+            continue
+        found.add(name)
+        used = _names_in(known[name])
+        waiting += [other for other in known if _is_imported(other, used, name)]
+        waiting.append(name.rpartition(".")[0])  # importing a module runs the packages around it
+    return frozenset(known[name] for name in found)
 
 
-@lru_cache(maxsize=256)
-def _imported_names(source: bytes) -> tuple[tuple[int, str], ...]:
-    """Return (level, name) of everything that a file imports, also inside functions. Level 0 is an absolute name."""
+def _is_imported(other: str, used: set[str], name: str) -> bool:
+    """Return True if a module with this name, whose code uses these names, imports the other one."""
+    package, _, last = other.rpartition(".")
+    return other in used or (last in used and (package in used or _top(other) == _top(name)))
+
+
+def _names_in(file: Path) -> set[str]:
+    """Return the names that the code of a file uses. Those of the modules that it imports are among them."""
     try:
-        nodes = list(ast.walk(ast.parse(source)))
-    except (SyntaxError, ValueError):  # Python says so when it imports the file
-        return ()
-    found = {(0, name.name) for node in nodes if isinstance(node, ast.Import) for name in node.names}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):  # each name may be a module
-            found |= {(node.level, f"{node.module or ''}.{name.name}".strip(".")) for name in node.names}
-    return tuple(sorted(found))
-
-
-def _module_files(name: str, beside: Path) -> Iterator[Path]:
-    """Yield the files of a module of the user and of the packages around it, found as Python finds them or `beside`."""
-    top, *parts = name.split(".")
-    if not _is_foreign(top):
-        return
-    for folder in (*_places(top), beside):
-        if files := list(_files_below(folder, [top, *parts])):
-            yield from files
-            return
-
-
-def _places(top: str) -> list[Path]:
-    """Return the folders in which Python finds a top-level module, without those of installed packages."""
-    try:
-        spec = importlib.util.find_spec(top)
-    except (ImportError, ValueError, AttributeError):  # no such module, or one without a spec such as __main__
-        return []
-    if spec is None:
-        return []
-    packages = [Path(each) for each in spec.submodule_search_locations or ()]
-    found = [each.parent for each in packages] or (
-        [Path(spec.origin).parent] if spec.has_location and spec.origin else []
-    )
-    return [each.resolve() for each in found if not _is_installed(each)]
-
-
-def _files_below(folder: Path, parts: list[str]) -> Iterator[Path]:
-    """Yield the files that importing a dotted name from a folder would run."""
-    for part in ("", *parts):
-        for file in (folder / part / "__init__.py", folder / f"{part}.py"):
-            if file.is_file() and not _is_installed(file):
-                yield file.resolve()
-        folder = folder / part
+        waiting = [compile(file.read_bytes(), file, "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):  # a library in C, or a file that was changed after Python loaded it
+        return set()
+    names: set[str] = set()
+    while waiting:
+        code = waiting.pop()
+        names.update(code.co_names)
+        waiting += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return names
 
 
 def _file(module: ModuleType | None) -> Path | None:
@@ -151,7 +113,7 @@ def _file(module: ModuleType | None) -> Path | None:
     return Path(name).resolve() if isinstance(name, str) and Path(name).is_file() else None
 
 
-def _digest(files: list[Path]) -> str:
+def _digest(files: Iterable[Path]) -> str:
     return code_files_digest((each.name, each) for each in sorted(files))
 
 
@@ -161,6 +123,10 @@ def _top(module: str) -> str:
 
 def _is_foreign(top: str) -> bool:
     return top not in ("r2med", "pydantic", "typing_extensions") and top not in sys.stdlib_module_names
+
+
+def _is_of_user(name: str, file: Path) -> bool:
+    return _is_foreign(_top(name)) and not _is_installed(file)
 
 
 def _is_installed(file: Path) -> bool:

@@ -14,12 +14,10 @@ EXTRA_OF_MODULE: Mapping[str, str] = {
     "sentence_transformers": "models",
     "openvino": "openvino",
     "xllamacpp": "local",
-    "faiss": "ann",
     "ray": "cluster",
     "trafilatura": "build",
     "ir_datasets": "irds",
     "mcp": "mcp",
-    "pandas": "pyterrier",
 }
 """Module -> the optional part of r2med that installs it."""
 

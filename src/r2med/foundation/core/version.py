@@ -13,7 +13,7 @@ __version__ = "1.0.0"
 PACKAGES = (
     *("numpy", "scipy", "pyarrow", "httpx2"),
     *("torch", "transformers", "sentence-transformers", "openvino", "xllamacpp"),
-    *("faiss-cpu", "PyStemmer", "rjieba"),
+    *("PyStemmer", "rjieba"),
 )
 """Packages whose version can affect a score."""
 

@@ -1,5 +1,5 @@
 """Engines that run work on the cores of this machine or on a cluster."""
 
-from r2med.foundation.engine.threads import cores, map_threads
+from r2med.foundation.engine.threads import cores, map_threads, one_blas_thread, share
 
-__all__ = ["cores", "map_threads"]
+__all__ = ["cores", "map_threads", "one_blas_thread", "share"]

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.threads import cores
 
 ANSWER_SECONDS = 5.0
@@ -53,7 +52,7 @@ def connect(engine: str) -> bool:
         if "Traceback" in reason:  # of another process
             reason = reason.strip().splitlines()[-1]
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-        raise UserError(f"{where} cannot be used: ", reason) from None
+        raise UserError(f"{where} cannot be used: {reason}") from None
     finally:
         # Ray has put its own handler in place, which writes a stack.
         if threading.current_thread() is threading.main_thread() and stopped_by is not None:
@@ -67,11 +66,7 @@ def check_local(addresses: Iterable[str]) -> None:
         if not _is_here(address):
             raise UserError(
                 f"offline: a node of the Ray cluster, {address}, is not this machine, so nothing was sent to it "
-                "(remove ",
-                Setting("Setup", offline=True),
-                " to allow this, or use ",
-                Setting("Setup", engine="threads"),
-                ")",
+                "(remove offline (--offline) to allow this, or use engine (--engine threads))",
             )
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.ray_connection import check_local, connect
 from r2med.foundation.engine.work import THREADS, Agreed, Item, Needs, Result, Work
 
@@ -114,8 +113,8 @@ class RayEngine:
             for member, answer in zip(members, answers, strict=True):
                 if answer != answers[0]:
                     raise UserError(
-                        f"nodes differ: {answers[0]} on {members[0].host}, {answer} on {member.host}; choose ",
-                        Setting("Setup", dtype=...),
+                        f"nodes differ: {answers[0]} on {members[0].host}, {answer} on {member.host}; choose dtype "
+                        "(--dtype)",
                     )
             self._answers[key] = answers[0]
         agreed: Agreed = self._answers[key]

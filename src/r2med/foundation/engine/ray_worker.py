@@ -16,7 +16,8 @@ import numpy.typing as npt
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__, source_digest
 from r2med.foundation.store import Artefact, Store, default_store
-from r2med.foundation.store.artefacts import is_content
+from r2med.foundation.store.artefacts import META
+from r2med.foundation.store.dataset_labels import LABEL_PREFIX
 
 if TYPE_CHECKING:
     from r2med.foundation.engine.work import Work
@@ -122,7 +123,7 @@ class RayWorker:
 
 
 def _files(artefact: Artefact) -> Files:
-    paths = [path for path in artefact.path.iterdir() if path.is_file() and is_content(path.name)]
+    paths = [path for path in artefact.path.iterdir() if path.name != META and not path.name.startswith(LABEL_PREFIX)]
     # Mapped, so that the object store has the only copy. An empty file cannot be mapped.
     return {
         path.name: np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.empty(0, np.uint8)

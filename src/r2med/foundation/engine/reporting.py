@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from html import escape
-
-from r2med.foundation.core.events import emit, listener_of, listening_to
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -46,28 +46,44 @@ class StepBegun:
     total: int
 
 
+class _Listeners(NamedTuple):
+    """The functions that a block has for what happens inside it."""
+
+    report: Callable[[Progress], None] | None = None
+    announce: Callable[[StepBegun], None] | None = None
+
+
+_listeners: ContextVar[_Listeners] = ContextVar("r2med_progress", default=_Listeners())  # noqa: B039 - a tuple
+"""The listeners of the innermost block. Threads do not inherit them, so that they are taken before threads start."""
+
+
 def announcing(total: int) -> Callable[[str], None]:
     """Return a function that announces the next of `total` steps by name, from any thread."""
-    listener = listener_of(StepBegun)
+    listener = _listeners.get().announce
     return lambda name: listener(StepBegun(name, total)) if listener is not None else None
 
 
 def steps_ended() -> None:
     """Say that all steps are done. What comes now, such as a server, is no step."""
-    emit(StepBegun("", 0))
+    announcing(0)("")
 
 
 @contextmanager
-def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
-    """Call `listener` with the progress of all work that starts inside the block."""
-    with listening_to(Progress, listener):
+def listening(
+    report: Callable[[Progress], None], announce: Callable[[StepBegun], None] | None = None
+) -> Iterator[None]:
+    """Call `report` with the progress of all work that starts inside the block, and `announce` with its steps."""
+    token = _listeners.set(_Listeners(report, announce or _listeners.get().announce))
+    try:
         yield
+    finally:
+        _listeners.reset(token)
 
 
 @contextmanager
 def part_of(begun: int, total: int) -> Iterator[None]:
     """Report work that starts inside the block as part of larger work, with `begun` of `total` items done."""
-    listener = listener_of(Progress)
+    listener = _listeners.get().report
     if listener is None:
         yield
         return
@@ -89,7 +105,7 @@ class Reporter:
         self._before = before
         self._done = before
         self._started = time.perf_counter()
-        self._listener = listener_of(Progress)
+        self._listener = _listeners.get().report
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Reporter], tuple[str, int, int]]:
@@ -142,6 +158,6 @@ def notebook_progress() -> Iterator[None]:
             shown = time.monotonic()
             line.update(HTML(escape(f"{name}: {progress.done:,} of {progress.total:,} {progress.what}")))
 
-    with listening_to(StepBegun, announce), listening(report):
+    with listening(report, announce):
         yield
     line.update(HTML(""))

@@ -6,11 +6,14 @@ Threads are better than processes here: nothing is copied, scripts need no `if _
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -46,3 +49,67 @@ def map_threads(
         finally:
             for future in pending:
                 future.cancel()
+
+
+def share(work: Callable[[Item], Result], items: Sequence[Item], pool: ThreadPoolExecutor) -> list[Result]:
+    """Return the results in the order of items. Each thread of the pool takes the next item when it is free."""
+    results: list[Any] = [None] * len(items)
+    turn = itertools.count()
+
+    def run(_: int) -> None:
+        while (number := next(turn)) < len(items):
+            results[number] = work(items[number])
+
+    threads = min(cores(), len(items))
+    if threads < 2:
+        run(0)
+    else:
+        list(pool.map(run, range(threads)))
+    return results
+
+
+class _BlasLimit:
+    """The limit of the BLAS to one thread, while at least one block is open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = 0
+        self._limit: Any = None
+
+    def begin(self) -> None:
+        """Set the limit for the first block."""
+        with self._lock:
+            if not self._open:
+                self._limit = _libraries().limit(limits=1, user_api="blas")
+            self._open += 1
+
+    def end(self) -> None:
+        """Remove the limit after the last block."""
+        with self._lock:
+            self._open -= 1
+            if not self._open:
+                self._limit.restore_original_limits()
+
+
+_blas_limit = _BlasLimit()
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let each matrix product run in the thread that asked for it.
+
+    Threads of ours then multiply side by side. The threads of the BLAS would spin for a while after each product, and
+    take the cores from the work that follows it. Blocks of several threads may overlap.
+    """
+    _blas_limit.begin()
+    try:
+        yield
+    finally:
+        _blas_limit.end()
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 
 OFFLINE_VARIABLE = "R2MED_OFFLINE"
 _OFF = ("", "0", "no", "false", "off")
@@ -122,9 +121,8 @@ def is_planning() -> bool:
 def refuse(host: str) -> UserError:
     """Return the error for a host that is not this machine."""
     return UserError(
-        f"offline: {host} is not this machine, so nothing was sent to it (",
-        Setting("Setup", offline=True),
-        f" or {OFFLINE_VARIABLE} is set; remove it to allow this)",
+        f"offline: {host} is not this machine, so nothing was sent to it (offline (--offline) or "
+        f"{OFFLINE_VARIABLE} is set; remove it to allow this)",
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.net.endpoint import Endpoint
 
 log = logging.getLogger("r2med")
@@ -14,5 +13,5 @@ def warn_before_sending(endpoint: Endpoint, warned: set[str]) -> None:
     """Log that texts are about to be sent to a server on another machine. It is added to `warned`, and said once."""
     if not endpoint.is_local and endpoint.server not in warned:
         warned.add(endpoint.server)
-        refusal = Setting("Setup", offline=True)
+        refusal = "offline (--offline)"
         log.warning("texts are sent to %s, on another machine; Ctrl-C stops, %s refuses", endpoint.server, refusal)

@@ -82,10 +82,7 @@ def shown(value: Value, column: Column) -> str:
         return column.missing
     if isinstance(number, str):
         return number
-    text = _FORMS[column.kind](number, column.digits)
-    if isinstance(value, Estimate) and value.most is not None:
-        return f"{text} … {_FORMS[column.kind](value.most, column.digits)}"
-    return text
+    return _FORMS[column.kind](number, column.digits)
 
 
 def shown_interval(value: Value, column: Column) -> str:

@@ -23,7 +23,7 @@ def csv_rows(rows: Iterable[Sequence[object]]) -> str:
 def table_csv(table: Table) -> str:
     """Return all values at full precision, without marks. A column of estimates becomes three columns."""
     widths = [max([1, *(_width(row[number]) for row in table.rows)]) for number in range(len(table.columns))]
-    suffixes = ("", " low", " high", " most")
+    suffixes = ("", " low", " high")
     heads = [f"{head}{each}" for head, width in zip(table.heads, widths, strict=True) for each in suffixes[:width]]
     rows = (
         [each for cell, width in zip(row, widths, strict=True) for each in _flat(cell, width)] for row in table.rows
@@ -32,9 +32,8 @@ def table_csv(table: Table) -> str:
 
 
 def _width(cell: Value | Marked) -> int:
-    """Return the number of columns that a cell needs: an estimate has an interval, and a range also an upper end."""
-    value = value_of(cell)
-    return 1 if not isinstance(value, Estimate) else 3 if value.most is None else 4
+    """Return the number of columns that a cell needs: an estimate has an interval."""
+    return 3 if isinstance(value_of(cell), Estimate) else 1
 
 
 def page_csv(page: Page) -> str:
@@ -44,7 +43,7 @@ def page_csv(page: Page) -> str:
 
 def _flat(cell: Value | Marked, width: int) -> Iterator[object]:
     value = value_of(cell)
-    parts = (value.value, value.low, value.high, value.most) if isinstance(value, Estimate) else (value, *[None] * 3)
+    parts = (value.value, value.low, value.high) if isinstance(value, Estimate) else (value, None, None)
     yield from ("" if each is None else each for each in parts[:width])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -13,17 +13,11 @@ class Estimate:
     low: float | None = None
     high: float | None = None
     """Both are None if there are too few observations for an interval."""
-    most: float | None = field(default=None, kw_only=True)
-    """The upper end if the number is a range, because something was not decided; `value` is then the lower end."""
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Low and high; the number itself twice if there is no interval."""
         return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
-
-    def without_interval(self) -> float | Estimate:
-        """Return the number, or the range, alone."""
-        return self.value if self.most is None else replace(self, low=None, high=None)
 
     def interval(self, form: str) -> str:
         """Return the interval as text, with bounds in a format such as `.2f` or `.0%`; a dash if there is none."""

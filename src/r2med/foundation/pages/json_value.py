@@ -56,6 +56,5 @@ def _known(fields: dict[str, Any]) -> dict[str, Any]:
 def _cell(cell: Value | Marked) -> Any:
     value = value_of(cell)
     if isinstance(value, Estimate):
-        most = {} if value.most is None else {"most": value.most}
-        return {"value": value.value, "low": value.low, "high": value.high, **most}
+        return {"value": value.value, "low": value.low, "high": value.high}
     return value

@@ -10,13 +10,12 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache
+from shlex import quote
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from r2med.foundation.core.errors import UserError, check_installed, unknown
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.shared_objects import Shared, SharedObjects
-from r2med.foundation.engine.trace_file import TraceFile
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.offline import is_offline, offline
@@ -99,12 +98,6 @@ class Runtime:
         local_only = self.setup.offline or is_offline()
         return self.opened(("engine", engine, local_only), lambda: open_engine(engine, local_only)).value
 
-    @property
-    def trace(self) -> TraceFile | None:
-        """The file that spans are written to; None without `Setup.trace`."""
-        path, content = self.setup.trace, self.setup.trace_content
-        return None if path is None else self.opened(("trace", path, content), lambda: TraceFile(path, content)).value
-
     def with_store(self, store: Store) -> Runtime:
         """Return this runtime over another store, or the same one with another policy; all else is shared with it."""
         return self._view(_store=store)
@@ -180,7 +173,7 @@ def open_engine(name: str, local_only: bool = False) -> Engine:
         return THREADS
     if name != "ray" and not name.startswith("ray://"):
         raise unknown("engine", name, ["threads", "ray"], "threads, ray (here, or at RAY_ADDRESS) or ray://HOST:PORT")
-    check_installed(Setting("Setup", engine=name), ["ray"])
+    check_installed(f"engine (--engine {quote(name)})", ["ray"])
     from r2med.foundation.engine.ray_engine import RayEngine
 
     return RayEngine(name, local_only)

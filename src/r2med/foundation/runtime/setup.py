@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Self
 
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.flags import DATA, LLMS, MODELS, OUTPUT, WHAT, Flag
-from r2med.foundation.core.notices import Setting
+from r2med.foundation.core.flags import DATA, LLMS, MODELS, WHAT, Flag
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.core.spec import typed_path
 
@@ -34,9 +34,12 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 class SettingError(UserError):
     """A field of Setup with a value that it cannot have."""
 
-    def __init__(self, name: str, value: object, *reason: object) -> None:
-        shown = value if isinstance(value, int) else str(value)
-        super().__init__(Setting("Setup", **{name: shown}), ": ", *reason)
+    def __init__(self, name: str, value: object, reason: str) -> None:
+        flag = next(each.metadata["flag"] for each in fields(Setup) if each.name == name)
+        typed = next(iter(flag.names), f"--{name.replace('_', '-')}")
+        super().__init__(
+            f"{name} ({typed} {quote(str(value))}): {reason}" if flag.panel else f"{name}={value}: {reason}"
+        )
 
 
 def _setting(default: Any, help: str, panel: str = "", *names: str, compare: bool = True, **more: Any) -> Any:
@@ -148,23 +151,6 @@ class Setup:
     candidates: Path | None = _setting(
         None, "A TREC run to rerank, or a folder with one per dataset.", DATA, show_default=False, kind=Path
     )
-    trace: Path | None = _setting(
-        None,
-        "Append what each stage did for each question to this file: OpenInference spans as OTLP JSON, without texts.",
-        OUTPUT,
-        metavar="FILE",
-        show_default=False,
-        kind=Path,
-        compare=False,
-        is_rare=True,
-    )
-    trace_content: bool = _setting(
-        False,
-        "Write the texts of questions, documents and LLMs into the trace too.",
-        OUTPUT,
-        compare=False,
-        is_rare=True,
-    )
     repeat: int = _setting(
         0, "Number of the repeat, from 0. LLMs are asked anew and shuffles made anew in each repeat."
     )
@@ -191,8 +177,6 @@ class Setup:
                 raise SettingError(name, f"{getattr(self, name):g}", "it must be a number of seconds above 0")
         if self.budget is not None and (not math.isfinite(self.budget) or self.budget < 0):
             raise SettingError("budget", self.budget, "it must be a number of dollars, 0 or more")
-        if self.trace_content and self.trace is None:
-            raise SettingError("trace_content", True, "it needs ", Setting("Setup", trace="FILE"), " as well")
         if self.generations is not None and not self.generations.is_dir():
             raise SettingError("generations", self.generations, "there is no such folder")
         if self.generations is not None:
@@ -233,7 +217,7 @@ class Setup:
         return None
 
 
-OF_THIS_PROCESS = ("budget", "store", "engine", "trace", "trace_content")
+OF_THIS_PROCESS = ("budget", "store", "engine")
 """Fields that are not sent to another process."""
 OF_THIS_MACHINE = ("generations", "candidates")
 """Files that only this process reads: nodes of a cluster encode and index, and need not have them."""
@@ -282,6 +266,5 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "model_paths": _model_paths,
     "generations": _path,
     "candidates": _path,
-    "trace": _path,
 }
 """What reads a field as one types it: in Python, or on the command line."""

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar, ge
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.errors import UserError, expected_type, nearest
 from r2med.foundation.core.foreign_code import foreign_code
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call
 
@@ -134,13 +132,6 @@ class Stage(BaseModel):
         """Return the part of a retriever that makes its own queries, so that it does not use those of an expansion."""
         return None
 
-    def reuses(self, smaller: Stage) -> bool | None:
-        """Return True if this stage uses all answers again that it got with smaller settings, such as a smaller depth.
-
-        False if it asks anew. None if the stage keeps no answers, or if this is not known.
-        """
-        return None
-
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
         return [Plan(str(self), "does not say what it would do")]
@@ -209,6 +200,11 @@ class Bound(Generic[StageType]):
         return any(each.is_replayed for each in self.inner)
 
     @property
+    def chooses_forms(self) -> bool:
+        """True if a retriever chooses the form of a query that it searches. It is given queries with their parts."""
+        return False
+
+    @property
     def varies(self) -> bool:
         """True if another run can give another result, because it asks an LLM or a search server, or it shuffles.
 
@@ -227,10 +223,6 @@ class Bound(Generic[StageType]):
 
     def check(self, datasets: Sequence[Any]) -> None:
         """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
-
-    def approximations(self, dataset: Any, queries: Sequence[Any], k: int, store: Any) -> tuple[Approximation, ...]:
-        """Return the recall of a retriever's searches, measured once, or nothing if they are exact."""
-        return ()
 
 
 @dataclass(frozen=True)
@@ -347,9 +339,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     field = stage.model_fields.get(key)
     if first["type"] == "missing" and field is not None and place_of(field) == "argument":
         if stage.needs == "llm":
-            return Notice(
-                f"{name} needs the name of an LLM, such as {name}(o3-mini), or ", Setting("Setup", llm="NAME")
-            )
+            return f"{name} needs the name of an LLM, such as {name}(o3-mini), or llm (--llm NAME)"
         return f"{name} needs {field.description}, as in {name}(…)"
     if first["type"] == "missing":
         return f"{name} needs {key}: {field.description if field else ''}"

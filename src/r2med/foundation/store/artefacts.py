@@ -1,12 +1,8 @@
-"""The store: folders of files whose keys name all their inputs. A folder is complete or absent, and damage is detected.
+"""The store: folders of files whose keys name all their inputs. A folder is complete or absent.
 
-An artefact is built in a temporary folder beside its final path, sealed with a manifest (size and SHA-256 of
-every file), flushed and renamed. A folder with its final name is therefore complete. A killed process leaves only a
-temporary folder, which is removed when the same key is requested again.
-
-Hashing tens of gigabytes at every start would be slow, so files are hashed again only when their size, times
-or inode differ from those at the last check, as git does for a work tree. Rot that leaves a file's times
-untouched is detected by `Artefact.verify`.
+An artefact is built in a folder beside its final path, flushed to the disk and renamed. A folder with its final name is
+therefore complete, and is opened as it is. A killed process leaves only the first folder, and its lock is free. It is
+removed when somebody looks for an artefact of the same kind.
 """
 
 from __future__ import annotations
@@ -17,36 +13,27 @@ import copy
 import json
 import logging
 import os
+import re
 import shutil
-import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy.typing as npt
+from platformdirs import user_cache_path
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.events import emit
 from r2med.foundation.core.shared_objects import SharedObjects
-from r2med.foundation.store.dataset_labels import LABEL_PREFIX, Labels, add_labels
-from r2med.foundation.store.files import (
-    SHARED,
-    digest,
-    exclusive,
-    map_array,
-    mode_inside,
-    private_folder,
-    sync,
-    write_atomically,
-)
+from r2med.foundation.store.access import give_access, private_folder
+from r2med.foundation.store.dataset_labels import Labels, add_labels
+from r2med.foundation.store.files import map_array, sync, write_atomically
 from r2med.foundation.store.library_versions import listed, note_versions, noted_versions
-from r2med.foundation.store.manifest import MANIFEST, STAMP, DamagedError, check_files, read_manifest, seal, write_stamp
-from r2med.foundation.store.owners import abandoned, process_name, stale, stale_work
-from r2med.foundation.store.reads import ArtefactRead
+from r2med.foundation.store.locks import exclusive, held, sweep
+from r2med.foundation.store.reads import current_reads
 
 log = logging.getLogger("r2med")
 
@@ -58,9 +45,10 @@ cannot be written, everything that a live store makes ends with the process."""
 Value = TypeVar("Value")
 
 
-def is_content(name: str) -> bool:
-    """Return True if a file is part of the content of an artefact, and not a manifest, stamp or label."""
-    return name not in (MANIFEST, STAMP) and not name.startswith(LABEL_PREFIX)
+SCRATCH = "scratch"
+"""Folder of work in progress whose key is not known yet."""
+META = "meta.json"
+"""File with the metadata of an artefact."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +66,6 @@ class Artefact:
         """Return the path of one file."""
         return self.path / name
 
-    def verify(self) -> None:
-        """Hash every file, even if its times are unchanged. Raises DamagedError if a file has changed."""
-        check_files(self.path, read_manifest(self.path)["files"], trusted={})
-
 
 class Store:
     """A folder of artefacts, root/kind/key/, and a policy of what is kept and used again."""
@@ -95,6 +79,7 @@ class Store:
         self._swept: set[Path] = set()
         self._opened = SharedObjects()
         self._folders = SharedObjects()
+        self._ends = contextlib.ExitStack()  # folders that end with the process
         self.labels = Labels()
         """What the data belongs to that is made or used through this view."""
 
@@ -131,7 +116,11 @@ class Store:
     @property
     def _answers(self) -> Path:
         """The folder of answers that end with the process."""
-        return self._folders.get("answers", self.scratch).value
+        return self._folders.get("answers", self._until_the_end).value
+
+    def _until_the_end(self) -> Path:
+        atexit.register(self._ends.close)
+        return self._ends.enter_context(self.scratch())
 
     @property
     def is_writable(self) -> bool:
@@ -162,8 +151,7 @@ class Store:
     def close(self) -> None:
         """Close what is open. A live store removes the answers of LLMs; the end of the process does it, too."""
         self._opened.clear()
-        if not self.keeps_questions:
-            shutil.rmtree(self._answers, ignore_errors=True)
+        self._ends.close()
 
     def usable(self, key: str) -> bool:
         """Return True if stored data of a key may be used. A run that redoes everything uses only its own data."""
@@ -175,16 +163,11 @@ class Store:
             self._made.update(keys)
 
     def get(self, kind: str, key: str) -> Artefact | None:
-        """Return the artefact, or None if it is missing. A damaged artefact is removed and treated as missing."""
-        artefact = self._found(kind, key)
-        emit(ArtefactRead(kind, key, artefact is not None))
+        """Return the artefact, or None if it is missing."""
+        artefact = self._look(kind, key)
+        if (reads := current_reads()) is not None:
+            reads.add_artefact(kind, key, found=artefact is not None)
         return artefact
-
-    def _found(self, kind: str, key: str) -> Artefact | None:
-        with contextlib.suppress(DamagedError):
-            return self._look(kind, key)
-        with self._locked(kind, key) as locked:  # another process may be making it again, and must not lose it
-            return self._get_locked(kind, key, locked)
 
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
         """Return the artefact, and build it with `build(folder)` if it is missing. One process builds, others wait.
@@ -195,32 +178,31 @@ class Store:
         if (artefact := self.get(kind, key)) is not None:
             return artefact
         with self._locked(kind, key) as locked:
-            if (artefact := self._get_locked(kind, key, locked)) is not None:  # another process was faster
+            if (artefact := self._look(kind, key)) is not None:  # another process was faster
                 return artefact
             path = self._cleared(kind, key, locked)
-            work = path.with_name(f"{key}.{process_name()}")
-            work.mkdir(mode=mode_inside(work.parent))
-            try:
-                started = time.perf_counter()
-                with noted_versions() as versions:
-                    meta = {**(build(work) or {}), **self.labels.as_meta()}
-                    note_versions(meta)
-                meta |= {"versions": listed(versions)} if versions else {}
-                meta.setdefault("seconds", round(time.perf_counter() - started, 6))
-                return self._put(work, path, meta, locked)
-            except BaseException:
-                _remove(work)
-                raise
+            with held(lambda: _work_folder(path)) as work:
+                try:
+                    started = time.perf_counter()
+                    with noted_versions() as versions:
+                        meta = {**(build(work) or {}), **self.labels.as_meta()}
+                        note_versions(meta)
+                    meta |= {"versions": listed(versions)} if versions else {}
+                    meta.setdefault("seconds", round(time.perf_counter() - started, 6))
+                    return self._put(work, path, meta)
+                except BaseException:
+                    _remove(work)
+                    raise
 
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
         """Add a finished folder on the store's file system whose key was known only after it was written."""
         with self._locked(kind, key) as locked:
             try:
-                if (artefact := self._get_locked(kind, key, locked)) is not None:
+                if (artefact := self._look(kind, key)) is not None:
                     _remove(folder)
                     return artefact
                 note_versions(meta)
-                return self._put(folder, self._cleared(kind, key, locked), {**meta, **self.labels.as_meta()}, locked)
+                return self._put(folder, self._cleared(kind, key, locked), {**meta, **self.labels.as_meta()})
             except BaseException:
                 _remove(folder)
                 raise
@@ -230,18 +212,23 @@ class Store:
         path = self._path(kind, key)
         with self._locked(kind, key) as locked:
             if not locked:
-                raise UserError(_not_alone(path, "is damaged"))
+                raise UserError(
+                    f"{path} is not removed: its file system has no locks, so other runs may be using it: end them, "
+                    "remove that folder and run again, or set R2MED_HOME to a folder on a local disk"
+                )
             _remove(path)
 
-    def scratch(self) -> Path:
-        """Return a new empty folder for work in progress. Its owner removes it or passes it to `add`."""
-        base = self._output / "scratch"
-        for dead in (*stale(base), *abandoned(base)):
-            shutil.rmtree(dead, ignore_errors=True)
-        folder = base / process_name()
-        private_folder(folder)
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)  # a full disk or Ctrl-C leaves nothing behind
-        return folder
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Yield a new empty folder for work in progress, which may be passed to `add`. Afterwards it is removed."""
+        base = self._output / SCRATCH
+        private_folder(base)
+        sweep(base.iterdir())
+        with held(lambda: _work_folder(base / "work")) as folder:
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None if it is missing or unreadable."""
@@ -274,23 +261,25 @@ class Store:
         """Return a fact and the names of the datasets that it is about, or None."""
         try:
             note: dict[str, Any] = json.loads(self._path("notes", f"{key}.json").read_bytes())
-            sound = note["check"] == digest(note["value"])
-            return {"value": note["value"], "datasets": list(note.get("datasets", ()))} if sound else None
+            return {"value": note["value"], "datasets": list(note.get("datasets", ()))}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def _write_note(self, key: str, value: dict[str, Any], datasets: Iterable[str]) -> None:
         names = sorted({*datasets, *self.labels.datasets})
-        note = {"value": value, "check": digest(value), **({"datasets": names} if names else {})}
+        note = {"value": value, **({"datasets": names} if names else {})}
         private_folder(self._output / "notes")
         write_atomically(self._output / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
 
     def _look(self, kind: str, key: str) -> Artefact | None:
         path = self._path(kind, key)
         self._sweep(path.parent)
-        if not (self.usable(key) and path.is_dir()):
+        if not self.usable(key):
             return None
-        artefact = _open(path)
+        try:
+            artefact = Artefact(path, json.loads((path / META).read_bytes()))
+        except FileNotFoundError:
+            return None
         note_versions(artefact.meta)
         with contextlib.suppress(OSError):  # a read-only store is fine
             add_labels(path, artefact.meta, self.labels.datasets)
@@ -300,53 +289,28 @@ class Store:
         """Remove the leftovers of killed processes, once for each kind. A corpus may have thousands of shards."""
         if folder not in self._swept:
             self._swept.add(folder)
-            with contextlib.suppress(OSError):  # earlier versions let other users read it
-                mode = folder.stat().st_mode & 0o777
-                if mode & (0o007 if mode & SHARED else 0o077):
-                    folder.chmod(mode & 0o770 if mode & SHARED else 0o700)
-            for dead in (*stale_work(folder), *(path for path in abandoned(folder) if "." in path.name)):
-                shutil.rmtree(dead, ignore_errors=True)
-
-    def _get_locked(self, kind: str, key: str, locked: bool) -> Artefact | None:
-        """Return the artefact as `get` does, for the holder of the lock."""
-        try:
-            return self._look(kind, key)
-        except DamagedError as damage:
-            path = self._path(kind, key)
-            if not locked:
-                raise UserError(_not_alone(path, f"is damaged ({damage})")) from None
-            log.warning("%s %s is damaged (%s): making it again", kind, key[:8], damage)
-            _remove(path)
-            return None
+            sweep(path for path in (folder.iterdir() if folder.is_dir() else ()) if is_work(path))
 
     def _cleared(self, kind: str, key: str, locked: bool) -> Path:
-        """Return the final path after removing work beside it. While we hold the lock, its owner must be dead."""
+        """Return the final path, after removing what killed processes left beside it.
+
+        Whoever holds the lock is the only one who works on this key.
+        """
         path = self._output / kind / key
         private_folder(path.parent)
-        for work in path.parent.glob(f"{key}.*") if locked else stale_work(path.parent, key):
+        for work in path.parent.glob(f"{key}.*") if locked else ():
             shutil.rmtree(work, ignore_errors=True)
         return path
 
-    def _put(self, folder: Path, path: Path, meta: dict[str, Any], locked: bool) -> Artefact:
-        """Move a finished folder to its final path. An existing equal artefact is kept."""
-        seal(folder, meta)
+    def _put(self, folder: Path, path: Path, meta: dict[str, Any]) -> Artefact:
+        """Move a finished folder to its final path. The first one stays, except in a run that uses only its own."""
+        _flush(folder, meta)
         add_labels(folder, meta, self.labels.datasets)
-        try:
-            if not path.exists():
-                folder.replace(path)
-        except OSError:
-            if not path.exists():
-                raise
-        if folder.exists() and self._made is None:  # there are no locks, and another process was faster
-            _remove(folder)
-            return _open(path)
-        if folder.exists() and _is_sound_copy(path, folder):
-            _remove(folder)  # another process may be about to open the existing folder
-        elif folder.exists():
-            if not locked:
-                raise UserError(_not_alone(path, "differs from the earlier one"))
-            _remove(path)
-            folder.replace(path)
+        if path.exists() and self._made is None and (artefact := self._look(path.parent.name, path.name)) is not None:
+            _remove(folder)  # there are no locks, and another process was faster
+            return artefact
+        _remove(path)
+        folder.replace(path)
         sync(path.parent)
         self.note_made([path.name])
         return Artefact(path, meta)
@@ -356,60 +320,46 @@ class Store:
         return exclusive(self._output / "locks" / f"{kind}-{key}")
 
 
-def _not_alone(path: Path, fault: str) -> str:
-    return (
-        f"{path} {fault}, but its file system has no locks, so other runs may be using it: "
-        "end them, remove that folder and run again, or set R2MED_HOME to a folder on a local disk"
-    )
-
-
 def default_store() -> Store:
     """Return the user's store: R2MED_HOME, or the cache folder of the platform."""
+    home = os.environ.get("R2MED_HOME")
     try:
-        if home := os.environ.get("R2MED_HOME"):
+        if home:
             return Store(Path(home).expanduser())
-        return Store(_cache_folder() / "r2med")
+        Path.home()  # raises RuntimeError if there is no home folder, which platformdirs does not
+        return Store(user_cache_path("r2med", appauthor=False))
     except RuntimeError:
         unknown_user = f"R2MED_HOME={home} names the home folder of an unknown user"
         given = unknown_user if home else "there is no home folder for artefacts"
         raise UserError(f"{given}: set R2MED_HOME to a folder") from None
 
 
-def _cache_folder() -> Path:
-    if folder := os.environ.get("XDG_CACHE_HOME"):
-        return Path(folder)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path.home() / ".cache"
+def is_work(path: Path) -> bool:
+    """Return True if this is the name of work in progress: that of an artefact, a dot and 32 digits."""
+    return re.search(r"\.[0-9a-f]{32}$", path.name) is not None
 
 
-def _open(path: Path) -> Artefact:
-    manifest = read_manifest(path)
-    try:
-        trusted = json.loads((path / STAMP).read_bytes())
-    except (OSError, ValueError):
-        trusted = None
-    seen = check_files(path, manifest["files"], trusted if isinstance(trusted, dict) else {})
-    if seen != trusted:
-        with contextlib.suppress(OSError):  # a read-only store is allowed: files are only hashed again next time
-            write_stamp(path, seen)
-    return Artefact(path, manifest["meta"])
+def _work_folder(path: Path) -> Path:
+    """Make a folder for work in progress beside a path."""
+    folder = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    folder.mkdir(mode=0o700)
+    give_access(folder)
+    return folder
 
 
-def _is_sound_copy(path: Path, folder: Path) -> bool:
-    try:
-        files = read_manifest(path)["files"]
-        check_files(path, files, trusted={})
-        return bool(files == read_manifest(folder)["files"])
-    except DamagedError:
-        return False
+def _flush(folder: Path, meta: dict[str, Any]) -> None:
+    """Write the metadata of a finished folder, and flush all its files to the disk."""
+    (folder / META).write_text(json.dumps(meta, indent=1))
+    for path in folder.rglob("*"):
+        give_access(path)
+        if path.is_file():
+            sync(path)
+    sync(folder)
 
 
 def _remove(path: Path) -> None:
     """Delete a folder so that no process finds it half-deleted under its name."""
-    doomed = path.with_name(f"{path.name}.{process_name()}")
+    doomed = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     with contextlib.suppress(OSError):
         path.replace(doomed)
         try:

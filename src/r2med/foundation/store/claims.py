@@ -1,102 +1,73 @@
 """Claims: which process is asking for which answer, so that two processes never pay for the same one.
 
-While an owner lives, it increments a counter. A waiting process watches with its own clock whether the counter changes,
-so two clocks are never compared. A claim also ends immediately when its owner is known to be dead.
+A claim is a row (key, owner). An owner lives as long as it holds the lock of its own file, which the kernel frees when
+its process ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import platform
 import sqlite3
-import threading
-import time
+import uuid
 from collections.abc import Sequence
+from pathlib import Path
 
+from r2med.foundation.store.access import give_access, private_folder
 from r2med.foundation.store.database import Database, chunks
-from r2med.foundation.store.owners import is_dead, process_name
+from r2med.foundation.store.locks import held, is_held, sweep
 
-CLAIM_TABLES = (
-    "CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS owners (owner TEXT PRIMARY KEY, beat INTEGER NOT NULL)",
-)
-CLAIM_SECONDS = 60.0
-"""Seconds without a sign of life after which a claim of another process can be taken."""
+CLAIM_TABLES = ("CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL)",)
 
 
 class Claims:
     """The keys that one piece of work may ask for. Other processes wait for these answers."""
 
-    def __init__(self, database: Database, seen: dict[tuple[str, int], float]) -> None:
-        """Prepare to claim. `seen` has the counters of other owners and the time when each was first seen."""
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._owner = process_name()
-        self._seen = seen
+        self._folder = database.path.with_suffix(".owners")
+        self._lock = contextlib.ExitStack()
+        self._owner: Path | None = None
         self.others: tuple[str, ...] = ()
-        """Owners of the keys that could not be claimed."""
-        self._beat = 0
-        self._beaten = _since_boot()
-        self._lapsed = False
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="r2med-claims", daemon=True)
-
-    @property
-    def lapsed(self) -> bool:
-        """True if this process was stopped so long that others may have taken its claims."""
-        return self._lapsed or _since_boot() - self._beaten > CLAIM_SECONDS / 2
+        """The processes that ask for the keys that could not be claimed, for messages."""
 
     def take(self, keys: Sequence[bytes]) -> list[bytes]:
         """Return the keys that this process may ask for now. Other processes are asking for the rest."""
-        mine = self._database.write(lambda sql: self._take(sql, keys), durable=False)
-        if mine and self._thread.ident is None:
-            self._beaten = _since_boot()
-            self._thread.start()
-        return mine
+        if self._owner is None:
+            self._owner = self._lock.enter_context(held(self._owner_file))
+        owner = self._owner.name
+        return self._database.write(lambda sql: self._take(sql, keys, owner), durable=False)
 
     def release(self) -> None:
         """End all claims."""
-        self._ended.set()
-        if self._thread.ident is None:  # nothing was claimed
+        if self._owner is None:  # nothing was claimed
             return
+        name = self._owner.name
+        self._database.write(lambda sql: sql.execute("DELETE FROM claims WHERE owner = ?", (name,)), durable=False)
+        self._owner.unlink(missing_ok=True)
+        self._lock.close()
 
-        def delete(sql: sqlite3.Connection) -> None:
-            for table in ("claims", "owners"):
-                sql.execute(f"DELETE FROM {table} WHERE owner = ?", (self._owner,))
+    def _owner_file(self) -> Path:
+        private_folder(self._folder)
+        sweep(self._folder.iterdir())
+        file = self._folder / uuid.uuid4().hex
+        file.write_text(f"process {os.getpid()} on {platform.node()}", "utf-8")
+        give_access(file)
+        return file
 
-        self._database.write(delete, durable=False)
-
-    def _take(self, sql: sqlite3.Connection, keys: Sequence[bytes]) -> list[bytes]:
-        held: dict[bytes, str] = {}
+    def _take(self, sql: sqlite3.Connection, keys: Sequence[bytes], owner: str) -> list[bytes]:
+        claimed: dict[bytes, str] = {}
         for marks, part in chunks(keys):
-            held.update(sql.execute(f"SELECT key, owner FROM claims WHERE key IN ({marks})", part))
-        living = {owner for owner in {*held.values()} - {self._owner} if self._lives(sql, owner)}
-        self.others = tuple(sorted({*self.others, *living}))
-        mine = [key for key in keys if held.get(key) not in living]
-        sql.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", [(key, self._owner) for key in mine])
-        if mine:
-            sql.execute("INSERT OR REPLACE INTO owners VALUES (?, ?)", (self._owner, self._beat))
+            claimed.update(sql.execute(f"SELECT key, owner FROM claims WHERE key IN ({marks})", part))
+        living = {other for other in {*claimed.values()} - {owner} if is_held(self._folder / other)}
+        self.others = tuple(sorted({*self.others, *map(self._place, living)}))
+        mine = [key for key in keys if claimed.get(key) not in living]
+        sql.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", [(key, owner) for key in mine])
         return mine
 
-    def _lives(self, sql: sqlite3.Connection, owner: str) -> bool:
-        beats = sql.execute("SELECT beat FROM owners WHERE owner = ?", (owner,)).fetchall()
-        now = time.monotonic()
-        first_seen = self._seen.setdefault((owner, beats[0][0] if beats else 0), now)
-        return now - first_seen < CLAIM_SECONDS and not is_dead(owner)
-
-    def _live(self) -> None:
-        while not self._ended.wait(CLAIM_SECONDS / 4):
-            if _since_boot() - self._beaten > CLAIM_SECONDS / 2:
-                self._lapsed = True
-            with contextlib.suppress(Exception):  # The next round may succeed. At worst, a question is asked twice.
-                self._count_up()
-
-    def _count_up(self) -> None:
-        beat = self._beat + 1
-        statement = "UPDATE owners SET beat = ? WHERE owner = ?"
-        self._database.write(lambda sql: sql.execute(statement, (beat, self._owner)), durable=False)
-        self._beat = beat
-        self._beaten = _since_boot()
-
-
-def _since_boot() -> float:
-    """Return seconds from a clock that also runs while the machine sleeps, if there is one."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+    def _place(self, owner: str) -> str:
+        try:
+            return (self._folder / owner).read_text("utf-8")
+        except OSError:  # it has just ended
+            return "another process"

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store.files import exclusive, private_folder
+from r2med.foundation.store.access import give_access, private_folder
+from r2med.foundation.store.locks import exclusive
 
 log = logging.getLogger("r2med")
 
@@ -133,7 +134,9 @@ class Database:
         # The log of a file that is gone would be read into the new one.
         for left in (fresh, *(Path(f"{path}{suffix}") for path in (fresh, self.path) for suffix in ("-wal", "-shm"))):
             left.unlink(missing_ok=True)
-        fresh.touch(mode=0o600 if self._private else 0o666)  # the files beside it get the same mode
+        fresh.touch(mode=0o600 if self._private else 0o666)
+        if self._private:
+            give_access(fresh)  # SQLite gives the files beside it the same mode
         self._connected(fresh).close()
         fresh.replace(self.path)
 

@@ -44,7 +44,7 @@ def dataset_label(name: str, folder: Path | None) -> str:
 def labels_of(name: str, folder: Path | None, labels: Iterable[str]) -> list[str]:
     """Return those labels that mean the dataset of this name; with a folder, only the dataset in that folder.
 
-    A label without a folder may mean a dataset in any folder: packs have such labels, and so had earlier versions.
+    A label without a folder may mean a dataset in any folder: packs have such labels.
     Raises UserError if several folders have a dataset of this name.
     """
     labels = sorted(labels)

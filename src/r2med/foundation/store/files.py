@@ -9,6 +9,7 @@ import mmap
 import os
 import shutil
 import stat
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store.owners import process_name, stale
+from r2med.foundation.store.access import give_access, private_folder
+from r2med.foundation.store.locks import held, sweep
 
 OTHER_FILES = 1024
 """Maximum number of files that a process has open besides mapped ones."""
@@ -64,50 +66,44 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-SHARED = stat.S_IWGRP
-"""A folder in which a group may write is shared on purpose, as the store of a team."""
-
-
-def private_folder(folder: Path) -> None:
-    """Make a folder and its missing parents, readable only by their owner, or by the group that shares the parent."""
-    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
-        missing.mkdir(mode=mode_inside(missing.parent), exist_ok=True)
-
-
-def mode_inside(folder: Path) -> int:
-    """Return the mode of a new folder inside another one."""
-    return 0o770 if folder.stat().st_mode & SHARED else 0o700
-
-
 def write_atomically(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
     """Write a whole file, or leave the old one unchanged if this fails. Missing parent folders are made.
 
-    Only its owner can read a private file.
+    A private file can be read by those who may read its folder's files: its owner, or a group that shares the folder.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     tidy(path)
-    temporary = path.with_name(f"{_hidden(path)}{process_name()}.tmp")
-    try:
-        with open(temporary, "xb", opener=_opener(0o600 if private else 0o666)) as file:
-            file.writelines([content] if isinstance(content, bytes) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+
+    def create() -> Path:
+        new = path.with_name(f"{_hidden(path)}{uuid.uuid4().hex}.tmp")
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
+        return new
+
+    with held(create) as temporary:
+        try:
+            if private:
+                give_access(temporary)
+            with temporary.open("wb") as file:
+                file.writelines([content] if isinstance(content, bytes) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     sync(path.parent)
-
-
-def _opener(mode: int) -> Callable[[str, int], int]:
-    return lambda path, flags: os.open(path, flags, mode)
 
 
 def tidy(path: Path) -> None:
     """Remove the temporary files of processes that were killed while they wrote this file."""
-    for dead in stale(path.parent, _hidden(path)):
-        with contextlib.suppress(OSError):  # a read-only folder
-            dead.unlink()
+    sweep(_temporary(path))
+
+
+def _temporary(path: Path) -> list[Path]:
+    """Return the temporary files or folders beside a file or folder that is being written."""
+    hidden, parent = _hidden(path), path.parent
+    names = parent.iterdir() if parent.is_dir() else ()
+    return [each for each in names if each.name.startswith(hidden) and each.suffix == ".tmp"]
 
 
 def _hidden(path: Path) -> str:
@@ -166,56 +162,6 @@ def allow_open_files(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-@contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[bool]:
-    """Hold a lock between threads and processes, and yield True if the lock works.
-
-    If the platform or a network file system has no locks, False is yielded at once, and the caller must find another
-    safe way. The lock file exists only while a process holds the lock or waits for it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, held = _locked(path)
-    try:
-        yield held
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
-        os.close(handle)  # releases the lock
-
-
-def _locked(path: Path) -> tuple[int, bool]:
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            if not _flock(handle):
-                return handle, False
-            if _is_same_file(handle, path):
-                return handle, True
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)  # the last holder removed the file while we waited, and the lock is another file now
-
-
-def _flock(handle: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - Windows
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:  # a network file system without locks
-        return False
-    return True
-
-
-def _is_same_file(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
 def digest(value: Any) -> str:
     """Return 32 hex digits for a JSON-like value. Equal values give equal digits, whatever the order of dict keys."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -256,32 +202,42 @@ def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
     if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} is not {noun} of r2med, so it is not overwritten: choose another folder with -o")
     with scratch_beside(folder) as new:
-        new.mkdir()
         yield new
         swap(new, folder)
 
 
 @contextlib.contextmanager
-def scratch_beside(folder: Path) -> Iterator[Path]:
-    """Yield the hidden path of a new folder beside `folder`. Afterwards it and those of dead processes are removed."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    hidden = f".{folder.name}."
-    new = folder.with_name(f"{hidden}{process_name()}.tmp")
-    try:
-        yield new
-    finally:
-        dead = (path for path in stale(folder.parent, hidden) if path.suffix == ".tmp")
-        for rest in (new, *dead):
-            shutil.rmtree(rest, ignore_errors=True)
+def scratch_beside(folder: Path, *, private: bool = True) -> Iterator[Path]:
+    """Yield a new, hidden folder beside `folder`. Afterwards it and those of dead processes are removed.
+
+    A folder that may hold somebody's texts is private: only its owner can read it.
+    """
+
+    def create() -> Path:
+        new = folder.with_name(f"{_hidden(folder)}{uuid.uuid4().hex}.tmp")
+        if private:
+            private_folder(new)
+        else:
+            new.mkdir(parents=True)
+        return new
+
+    with held(create) as scratch:
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            tidy(folder)
 
 
 def swap(new: Path, folder: Path) -> None:
     """Put a new folder in the place of another one, which is removed. If this fails, the old one is put back.
 
-    If the process is killed in between, the old one stays beside it under a name that ends in .old.
+    Who may read the old folder may read the new one. If the process is killed in between, the old one stays beside it
+    under a name that ends in .old.
     """
     old = new.with_suffix(".old")
     if folder.exists():
+        new.chmod(stat.S_IMODE(folder.stat().st_mode))
         folder.rename(old)
     try:
         new.rename(folder)

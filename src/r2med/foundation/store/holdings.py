@@ -1,22 +1,17 @@
-"""List, clear and check the contents of a store, grouped by dataset, model or LLM."""
+"""List and clear the contents of a store, grouped by dataset, model or LLM."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import shutil
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.foundation.store.artefacts import Artefact, Store
-from r2med.foundation.store.database import recovery
+from r2med.foundation.store.artefacts import META, SCRATCH, Store, is_work
 from r2med.foundation.store.dataset_labels import artefact_datasets
-from r2med.foundation.store.manifest import MANIFEST, DamagedError
+from r2med.foundation.store.locks import sweep
 from r2med.foundation.store.memo import MEMOS, memo_rows
-from r2med.foundation.store.owners import is_owner, lives_here, place_of
-from r2med.foundation.store.rows import count_rows
 
 DOCUMENT_VECTORS = ("vectors", "token-vectors", "term-weights")
 """Folders of the store with vectors of documents, which contain no text."""
@@ -51,12 +46,12 @@ def holdings(store: Store) -> list[Holding]:
 
 
 def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
-    for manifest in store.root.glob(f"*/*/{MANIFEST}"):
-        path = manifest.parent
-        if "~" in path.name:  # work in progress
+    for file in store.root.glob(f"*/*/{META}"):
+        path = file.parent
+        if is_work(path) or path.parent.name == SCRATCH:
             continue
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # `verify` reports damage
-            meta = json.loads(manifest.read_bytes())["meta"]
+        with contextlib.suppress(FileNotFoundError):  # another process has removed it
+            meta = json.loads(file.read_bytes())
             model = meta.get("about", {}).get("model", "")
             yield path.parent.name, tuple(artefact_datasets(path, meta)), model, path
     for path in store.root.glob("*/*.sqlite"):
@@ -122,77 +117,17 @@ def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] 
 
 
 def unfinished(store: Store) -> list[Path]:
-    """Return the work in progress in a store, of running and of dead processes on any machine."""
-    return sorted(path for path in store.root.glob("*/*") if is_owner(_owner(path)))
+    """Return the work in progress in a store, of running and of dead processes."""
+    return sorted(path for path in store.root.glob("*/*") if is_work(path) or path.suffix == ".tmp")
 
 
-def clear_unfinished(store: Store) -> list[str]:
-    """Remove work in progress, unless its process runs on this machine. Return the running processes, for messages.
-
-    Processes of other machines and containers cannot be seen, so they are treated as dead.
-    """
-    living = []
-    for path in unfinished(store):
-        if lives_here(_owner(path)):
-            living.append(place_of(_owner(path)))
-        elif path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-    return sorted(set(living))
-
-
-def _owner(path: Path) -> str:
-    return path.name.removesuffix(".tmp").rpartition(".")[2]
+def clear_unfinished(store: Store) -> list[Path]:
+    """Remove the work in progress of dead processes. Return that of running ones."""
+    return sweep(unfinished(store))
 
 
 def _row_files(store: Store) -> list[Path]:
     return [path for folder in MEMOS for path in sorted((store.root / folder).glob("*.sqlite"))]
-
-
-@dataclass(frozen=True)
-class Verified:
-    """One artefact or database of a store, and its fault. The fault is empty if the content is sound."""
-
-    kind: str
-    path: Path
-    size: int
-    fault: str
-
-
-def verify_store(store: Store, mend: bool = False) -> Iterator[Verified]:
-    """Yield every artefact and database with its fault.
-
-    With `mend`, damaged artefacts are removed, and made again when they are needed. Damaged rows of a database need no
-    mending, because they are treated as missing.
-    """
-    for manifest in sorted(store.root.glob(f"*/*/{MANIFEST}")):
-        path = manifest.parent
-        if "~" in path.name:  # work in progress
-            continue
-        fault = _artefact_fault(path)
-        size = size_of(path)
-        if fault and mend:
-            store.discard(path.parent.name, path.name)
-        yield Verified(path.parent.name, path, size, fault)
-    for path in sorted(store.root.rglob("*.sqlite")):
-        yield Verified("rows", path, size_of(path), _database_fault(path))
-
-
-def _artefact_fault(path: Path) -> str:
-    try:
-        Artefact(path, {}).verify()
-    except (DamagedError, OSError) as error:
-        return str(error)
-    return ""
-
-
-def _database_fault(path: Path) -> str:
-    try:
-        sound, damaged = count_rows(path)
-    except sqlite3.Error as error:
-        return f"{error}. {recovery(path)}"
-    return f"{damaged:,} of {sound + damaged:,} rows are damaged" if damaged else ""
 
 
 def size_of(path: Path) -> int:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextvars import ContextVar
 from typing import Any
 
-from r2med.foundation.core.events import emit, listener_of, listening_to
 from r2med.foundation.core.version import installed_versions
 
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "openvino")
@@ -20,11 +19,8 @@ Versions = dict[str, list[str]]
 """Package -> its versions, sorted. There are several if vectors were made at different times."""
 
 
-@dataclass(frozen=True)
-class VersionsUsed:
-    """Something that certain versions made is used."""
-
-    versions: Mapping[str, set[str]]
+_noted: ContextVar[tuple[dict[str, set[str]], ...]] = ContextVar("r2med_versions", default=())
+"""The notes of all blocks around the work."""
 
 
 def versions_of(encoder: object) -> Versions:
@@ -36,24 +32,23 @@ def versions_of(encoder: object) -> Versions:
 @contextlib.contextmanager
 def noted_versions() -> Iterator[dict[str, set[str]]]:
     """Yield the versions behind everything that is made or read inside the block. The block around it gets them too."""
-    outer, noted = listener_of(VersionsUsed), dict[str, set[str]]()
-
-    def note(used: VersionsUsed) -> None:
-        for name, each in used.versions.items():
-            noted.setdefault(name, set()).update(each)
-        if outer is not None:
-            outer(used)
-
-    with listening_to(VersionsUsed, note):
+    noted = dict[str, set[str]]()
+    token = _noted.set((*_noted.get(), noted))
+    try:
         yield noted
+    finally:
+        _noted.reset(token)
 
 
 def note_versions(meta: Mapping[str, Any]) -> None:
     """Note the versions in the metadata of an artefact. A pack of others may have anything there."""
     versions = meta.get("versions")
-    if isinstance(versions, dict):
-        known = {name: each for name, each in versions.items() if name in LIBRARIES and isinstance(each, list)}
-        emit(VersionsUsed({name: {one for one in each if isinstance(one, str)} for name, each in known.items()}))
+    if not isinstance(versions, dict):
+        return
+    for name in LIBRARIES:
+        if isinstance(each := versions.get(name), list):
+            for noted in _noted.get():
+                noted.setdefault(name, set()).update(one for one in each if isinstance(one, str))
 
 
 def listed(noted: Mapping[str, set[str]]) -> Versions:

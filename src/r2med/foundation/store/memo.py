@@ -19,9 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from r2med.foundation.store import claims
 from r2med.foundation.store.claims import CLAIM_TABLES, Claims
-from r2med.foundation.store.owners import place_of
 from r2med.foundation.store.rows import Rows
 
 log = logging.getLogger("r2med")
@@ -34,7 +32,7 @@ _BURST_SECONDS = 0.5
 
 A flush takes milliseconds, and all other answers wait for it.
 """
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.1
 """Seconds between two checks for an answer that another process is asking for."""
 CLAIMS_AT_ONCE = 1000
 """Number of keys that are claimed in one step. Other processes can take the keys after these."""
@@ -56,7 +54,6 @@ MEMOS: Mapping[str, MemoKind] = {
     "api": MemoKind("embeddings", "cache of API answers", "vectors of embedding APIs"),
     "scores": MemoKind("scores", "cache of scores", "scores of rerankers"),
     "remote": MemoKind("documents", "cache of search servers", "answers of search servers"),
-    "sessions": MemoKind("sessions", "log of searches", "logged searches of sessions"),
 }
 """Folder of the store -> what its files hold."""
 
@@ -94,7 +91,6 @@ class Memo(Generic[Value]):
         self._encode = encode
         self._decode = decode
         self._flushed = -math.inf
-        self._seen: dict[tuple[str, int], float] = {}
 
     def __enter__(self) -> Memo[Value]:
         return self
@@ -124,7 +120,7 @@ class Memo(Generic[Value]):
     @contextlib.contextmanager
     def claims(self) -> Iterator[Claims]:
         """Yield the claims of one piece of work. They are released however the work ends."""
-        held = Claims(self._rows.database, self._seen)
+        held = Claims(self._rows.database)
         try:
             yield held
         finally:
@@ -194,10 +190,7 @@ class Missing(Generic[Value]):
         """Yield the keys to ask for. They are claimed block by block."""
         while self._block:
             for key in self._block:
-                lapsed = self._held.lapsed
-                if lapsed:  # This process was stopped for a while, and others may have asked in the meantime.
-                    self._look([key])
-                if key not in self.answers and (not lapsed or self._held.take([key])):
+                if key not in self.answers:
                     self._asked.append(key)
                     yield key
             self._block = self._claimed_block()
@@ -245,9 +238,5 @@ def _valid(answers: Mapping[Key, Value | None]) -> dict[Key, Value]:
     return {key: answer for key, answer in answers.items() if answer is not None}
 
 
-def _log_waiting(answers: int, owners: Sequence[str]) -> None:
-    """Log which processes are asking for the missing answers, and how long this process waits at most."""
-    log.info(
-        "waiting for %s answers that %s is asking for; if it does not respond, they are asked again after %.0f s",
-        f"{answers:,}", " and ".join(map(place_of, owners)), claims.CLAIM_SECONDS,
-    )  # fmt: skip
+def _log_waiting(answers: int, others: Sequence[str]) -> None:
+    log.info("waiting for answers: %s is asking for %s of them", " and ".join(others), f"{answers:,}")

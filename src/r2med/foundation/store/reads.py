@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.events import listening_to
 
 PACKED_KINDS = (
     "run",
@@ -29,64 +28,56 @@ PACKED_KINDS = (
 library reads them without checks."""
 
 
-@dataclass(frozen=True)
-class ArtefactRead:
-    """An artefact was looked up."""
-
-    kind: str
-    key: str
-    found: bool
-
-
-@dataclass(frozen=True)
-class RowsRead:
-    """Rows of a file were looked up."""
-
-    file: Path
-    wanted: Sequence[bytes]
-    found: Collection[bytes]
-
-
-@dataclass(frozen=True)
-class RankingRead:
-    """A stored ranking is used. `search` makes it again."""
-
-    search: Callable[[], object]
-
-
 class Reads:
     """The keys that were read in a block. It is thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, search_again: bool = False) -> None:
+        self.searches_again = search_again
+        """True if stored rankings are to be searched again."""
         self.artefacts: set[tuple[str, str]] = set()
         """(kind, key) of each artefact."""
         self.rows: dict[Path, set[bytes]] = {}
         """File -> keys of its rows."""
         self._lock = threading.Lock()
 
-    def add_artefact(self, read: ArtefactRead) -> None:
+    def add_artefact(self, kind: str, key: str, found: bool) -> None:
         """Note an artefact. Raises UserError if a pack would hold it and it is missing."""
-        if read.kind not in PACKED_KINDS:
+        if kind not in PACKED_KINDS:
             return
-        if not read.found:
-            raise UserError(f"{read.kind} {read.key[:8]} is missing in this store")
+        if not found:
+            raise UserError(f"{kind} {key[:8]} is missing in this store")
         with self._lock:
-            self.artefacts.add((read.kind, read.key))
+            self.artefacts.add((kind, key))
 
-    def add_rows(self, read: RowsRead) -> None:
+    def add_rows(self, file: Path, keys: Sequence[bytes], found: Collection[bytes]) -> None:
         """Note rows of a file. Raises UserError if one is missing."""
-        wanted = {*read.wanted}
-        if missing := len(wanted - {*read.found}):
-            raise UserError(f"{missing:,} of {len(wanted):,} rows of {read.file.name} are missing in this store")
+        wanted = {*keys}
+        if missing := len(wanted - {*found}):
+            raise UserError(f"{missing:,} of {len(wanted):,} rows of {file.name} are missing in this store")
         with self._lock:
-            self.rows.setdefault(read.file, set()).update(wanted)
+            self.rows.setdefault(file, set()).update(wanted)
+
+
+_reads: ContextVar[Reads | None] = ContextVar("r2med_reads", default=None)
+
+
+def current_reads() -> Reads | None:
+    """Return the reads of the block around; None if nobody notes them. Threads do not inherit them."""
+    return _reads.get()
 
 
 @contextlib.contextmanager
-def unnoted_reads() -> Iterator[None]:
-    """Note no artefact inside the block."""
-    with listening_to(ArtefactRead, lambda read: None):
+def _noting(reads: Reads | None) -> Iterator[None]:
+    token = _reads.set(reads)
+    try:
         yield
+    finally:
+        _reads.reset(token)
+
+
+def unnoted_reads() -> contextlib.AbstractContextManager[None]:
+    """Note nothing inside the block."""
+    return _noting(None)
 
 
 @contextlib.contextmanager
@@ -95,15 +86,6 @@ def noted_reads(*, search_again: bool = False) -> Iterator[Reads]:
 
     With `search_again`, stored rankings are searched again, so that the vectors behind them are noted, too.
     """
-    reads = Reads()
-
-    def search(read: RankingRead) -> None:
-        if search_again:
-            read.search()
-
-    with (
-        listening_to(ArtefactRead, reads.add_artefact),
-        listening_to(RowsRead, reads.add_rows),
-        listening_to(RankingRead, search),
-    ):
+    reads = Reads(search_again)
+    with _noting(reads):
         yield reads

@@ -1,21 +1,18 @@
-"""A SQLite table of rows, key → bytes, with checksums. All caches of paid or computed answers use it.
+"""A SQLite table of rows, key → bytes. All caches of paid or computed answers use it.
 
-A damaged or swapped row is treated as missing and made again. Each cache decides how a value becomes bytes. A second
-table has the names of the datasets that each row was made or read for, so that all rows of a dataset can be removed.
+Each cache decides how a value becomes bytes. A second table has the names of the datasets that each row was made or
+read for, so that all rows of a dataset can be removed.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r2med.foundation.core.events import listener_of
 from r2med.foundation.store.database import Database, chunks
-from r2med.foundation.store.reads import RowsRead
+from r2med.foundation.store.reads import current_reads
 
 _ROWS_AT_ONCE = 1000
 """Number of rows in memory while all are read. The answer of an LLM may have 100 kB."""
@@ -42,11 +39,11 @@ class Rows:
         """
         self._table = table
         self._datasets = [name.encode() for name in datasets]
-        self._heard = listener_of(RowsRead)
+        self._reads = current_reads()
         create = (
-            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)",
+            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL)",
             f"CREATE TABLE IF NOT EXISTS {table}_labels (key BLOB NOT NULL, dataset BLOB NOT NULL, "
-            "checksum BLOB NOT NULL, PRIMARY KEY (key, dataset))",
+            "PRIMARY KEY (key, dataset))",
         )
         self.database = Database(path, noun, [*create, *other_tables], private=private)
 
@@ -57,18 +54,17 @@ class Rows:
         self.database.close()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the values of the keys that have an undamaged row."""
+        """Return the values of the keys that have a row."""
 
         def select(sql: sqlite3.Connection) -> dict[bytes, bytes]:
-            values = {}
+            values: dict[bytes, bytes] = {}
             for marks, part in chunks(keys):
-                rows = sql.execute(f"SELECT key, value, checksum FROM {self._table} WHERE key IN ({marks})", part)
-                values.update({key: value for key, value, checksum in rows if _is_sound(key, value, checksum)})
+                values.update(sql.execute(f"SELECT key, value FROM {self._table} WHERE key IN ({marks})", part))
             return values
 
         values = self.database.read(select)
-        if self._heard is not None:
-            self._heard(RowsRead(self.database.path, keys, values))
+        if self._reads is not None:
+            self._reads.add_rows(self.database.path, keys, values)
         if unlabelled := self._unlabelled(values):
             self.database.write(lambda sql: self._label(sql, unlabelled), durable=False)
         return values
@@ -86,18 +82,17 @@ class Rows:
         return self.database.read(lambda sql: [name.decode() for (name,) in sql.execute(statement)])
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every undamaged row. Only some of them are in memory at a time."""
-        statement = f"SELECT rowid, key, value, checksum FROM {self._table} WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        """Yield every row. Only some of them are in memory at a time."""
+        statement = f"SELECT rowid, key, value FROM {self._table} WHERE rowid > ? ORDER BY rowid LIMIT ?"
         last = 0
         while rows := self._select(statement, last, _ROWS_AT_ONCE):
-            yield from ((key, value) for _, key, value, checksum in rows if _is_sound(key, value, checksum))
+            yield from ((key, value) for _, key, value in rows)
             last = rows[-1][0]
 
     def newest(self, count: int, containing: bytes = b"") -> list[bytes]:
-        """Return the values of the newest undamaged rows whose value contains these bytes, at most `count`."""
-        statement = f"SELECT key, value, checksum FROM {self._table} WHERE instr(value, ?) ORDER BY rowid DESC LIMIT ?"
-        rows = self._select(statement, containing, count)
-        return [value for key, value, checksum in rows if _is_sound(key, value, checksum)]
+        """Return the values of the newest rows whose value contains these bytes, at most `count`."""
+        statement = f"SELECT value FROM {self._table} WHERE instr(value, ?) ORDER BY rowid DESC LIMIT ?"
+        return [value for (value,) in self._select(statement, containing, count)]
 
     def _select(self, statement: str, *values: object) -> list[Any]:
         return self.database.read(lambda sql: sql.execute(statement, values).fetchall())
@@ -119,6 +114,16 @@ class Rows:
         """
         self.database.write(lambda sql: self._insert(sql, rows.items()), durable)
 
+    def add(self, rows: Mapping[bytes, bytes]) -> int:
+        """Save the rows whose keys are not here yet, all or none, and return their number. All get the labels."""
+
+        def insert(sql: sqlite3.Connection) -> int:
+            added = sql.executemany(f"INSERT OR IGNORE INTO {self._table} VALUES (?, ?)", rows.items()).rowcount
+            self._label(sql, [(key, name) for key in rows for name in self._datasets])
+            return added
+
+        return self.database.write(insert)
+
     def put_from(self, make: Callable[[], Mapping[bytes, bytes]]) -> None:
         """Save the rows that `make` returns, all or none. No other process writes after `make` has begun to read.
 
@@ -127,9 +132,8 @@ class Rows:
         self.database.write(lambda sql: self._insert(sql, make().items()))
 
     def _insert(self, sql: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
-        statement = f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)"
         rows = list(rows)
-        sql.executemany(statement, ((key, value, _checksum(key, value)) for key, value in rows))
+        sql.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?)", rows)
         self._label(sql, [(key, name) for key, _ in rows for name in self._datasets])
 
     def _unlabelled(self, keys: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
@@ -145,30 +149,4 @@ class Rows:
         return sorted(wanted - self.database.read(select)) if wanted else []
 
     def _label(self, sql: sqlite3.Connection, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        statement = f"INSERT OR IGNORE INTO {self._table}_labels VALUES (?, ?, ?)"
-        sql.executemany(statement, ((key, name, _label_checksum(key, name)) for key, name in pairs))
-
-
-def count_rows(path: Path) -> tuple[int, int]:
-    """Return the numbers of sound and of damaged rows of a file. Raises sqlite3.Error if it cannot be read."""
-    counts = [0, 0]
-    with contextlib.closing(sqlite3.connect(path, timeout=120)) as sql:
-        for (table,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            columns = [column[1] for column in sql.execute(f'PRAGMA table_info("{table}")')]
-            if columns == ["key", "value", "checksum"]:
-                for row in sql.execute(f'SELECT * FROM "{table}"'):
-                    counts[not _is_sound(*row)] += 1
-    return counts[0], counts[1]
-
-
-def _checksum(key: bytes, value: bytes) -> bytes:
-    return hashlib.sha256(key + value).digest()[:16]
-
-
-def _label_checksum(key: bytes, dataset: bytes) -> bytes:
-    return hashlib.sha256(b"label\0" + key + dataset).digest()[:16]
-
-
-def _is_sound(key: object, value: object, checksum: object) -> bool:
-    # SQLite's columns hold values of any type, so damage may have changed the type too.
-    return isinstance(key, bytes) and isinstance(value, bytes) and _checksum(key, value) == checksum
+        sql.executemany(f"INSERT OR IGNORE INTO {self._table}_labels VALUES (?, ?)", pairs)

@@ -20,4 +20,4 @@ def check_writable(out: Path, setting: object) -> None:
             pass
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UserError(f"cannot write to {out} ({reason}): choose another folder with ", setting) from None
+        raise UserError(f"cannot write to {out} ({reason}): choose another folder with {setting}") from None

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.errors import UserError
 
 ENGLISH = "en"
 """The default language. Lucene's English analysis needs no data from the file."""
@@ -35,13 +35,17 @@ class SearchLanguage:
     stop_words: frozenset[str] = frozenset()
     letters: frozenset[str] = frozenset()
     """Latin letters of the language besides a to z."""
+    note_words: frozenset[str] = frozenset()
+    """Words by which notes in short style are recognised. Unlike stop words, they are searched."""
+    endings: frozenset[str] = frozenset()
+    """Endings by which long words are recognised."""
 
 
 @cache
 def search_languages() -> Mapping[str, SearchLanguage]:
     """Return code -> language, English first, the others in alphabetical order of their codes."""
     table = tomllib.loads(files(__package__).joinpath("search_languages.toml").read_text(encoding="utf-8"))
-    listed = ("elisions", "stop_words", "letters")
+    listed = ("elisions", "stop_words", "letters", "note_words", "endings")
     languages = {ENGLISH: SearchLanguage(ENGLISH, "English")}
     for code, facts in table.items():
         lists: dict[str, Any] = {key: frozenset(facts.pop(key).split()) for key in listed if key in facts}
@@ -52,8 +56,6 @@ def search_languages() -> Mapping[str, SearchLanguage]:
 def search_language(code: str) -> SearchLanguage:
     """Return the language of a code. Raises UserError if there is no analysis for it."""
     if code not in search_languages():
-        by_name = {language.name.lower(): language.code for language in search_languages().values()}
-        if code.lower() in by_name:
-            raise UserError(f"a language is named by its code: language={by_name[code.lower()]}, not {code}")
-        raise unknown("analysis for the language", code, search_languages())
+        codes = ", ".join(f"{language.code} {language.name}" for language in search_languages().values())
+        raise UserError(f"no analysis for the language {code!r}: name it by its code: {codes}")
     return search_languages()[code]

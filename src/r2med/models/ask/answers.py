@@ -88,7 +88,7 @@ def number_up_to(highest: int) -> BeforeValidator:
 
 def letter(count: int) -> BeforeValidator:
     """Return the reader of a field that names one of `count` options by its letter, such as "B" or "B. Measles"."""
-    letters = [chr(ord("A") + number) for number in range(count)]
+    letters = _letters(count)
 
     def read(value: Any) -> int:
         """Return the number of the option, from 0."""
@@ -96,6 +96,10 @@ def letter(count: int) -> BeforeValidator:
         return letters.index(word_of(match[1] if match else value, letters))
 
     return field_reader({"type": "string", "enum": letters}, read)
+
+
+def _letters(count: int) -> list[str]:
+    return [chr(ord("A") + number) for number in range(count)]
 
 
 def _truth(value: Any) -> bool:
@@ -122,6 +126,19 @@ class Choice(LLMAnswer):
     """The number of the chosen option, from 0."""
 
     choice: int
+
+
+class WrittenChoice(LLMAnswer):
+    """The words in which an LLM names the option that it chooses."""
+
+    choice: str
+
+
+@cache
+def written_choice_of(count: int) -> type[WrittenChoice]:
+    """Return the model of a choice among `count` options in any words. The schema asks for a letter."""
+    field = field_reader({"type": "string", "enum": _letters(count)}, _text)
+    return create_model("WrittenChoiceOf", __base__=WrittenChoice, choice=(Annotated[str, field], ...))
 
 
 @cache

@@ -6,15 +6,12 @@ Texts of items are foreign: a prompt puts them between <<< and >>>, and no text 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
-from r2med.foundation.core.activities import Activity, ActivityKind, ActivityResult, Apart, Facts, doing, happened
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.engine.tracing import tracing
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.json_answers import JsonAnswers, JsonQuestion, ask_json, json_question
 from r2med.models.llm.costs import listed_kinds, plan_requests
@@ -31,14 +28,9 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class AskedItem:
-    """What an LLM is asked about: the texts of the prompt's fields, and an id for traces that holds none of them."""
+    """What an LLM is asked about: the texts of the prompt's fields."""
 
-    id: str
     fields: Mapping[str, str]
-    facts: Facts = field(default_factory=dict)
-    """Further facts for traces."""
-    within: Hashable = None
-    """The topic that the question belongs to, if there is one."""
     answer: type[LLMAnswer] | None = None
     """The model of the answer about this item, if it has one of its own."""
 
@@ -74,12 +66,9 @@ class Tally:
 class Ask:
     """One question to one LLM: its prompt and the model of its answers."""
 
-    name: str
-    """The name of the question in traces."""
     chat: JournaledChat
     template: Template
     answer: type[LLMAnswer]
-    kind: ActivityKind = "CHAIN"
     tries: int = TRIES
     tally: Tally = field(default_factory=Tally)
 
@@ -100,35 +89,9 @@ class Ask:
         """Return what asking would cost. Nothing is asked."""
         return preview(self.chat, self.questions(items).values())
 
-    def ask(
-        self,
-        items: Sequence[AskedItem],
-        read: Callable[[int, Any], Outcome],
-        said: Callable[[Outcome], str] | None = None,
-    ) -> JsonAnswers[Outcome]:
-        """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again.
-
-        `said` returns an outcome as a trace shows it.
-        """
-        with tracing(self.chat.trace), doing(lambda: Apart([*map(self._activity, items, range(len(items)))])):
-            answers = put(self.chat, self.questions(items), read, self.tally, self.tries)
-            if said:
-                for number, outcome in answers.outcomes.items():
-                    happened(partial(ActivityResult, number, label=said(outcome)))
-        return answers
-
-    def _activity(self, item: AskedItem, number: int) -> Activity:
-        facts = {"item": item.id, **item.facts}
-        return Activity(self.name, self.kind, facts, topic=number, within=item.within)
-
-    def known(self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]) -> tuple[Plan, dict[int, Outcome]]:
-        """Return what asking would cost, and the outcomes that the journal has already. Nothing is asked."""
-        questions = self.questions(items)
-        found = preview(self.chat, questions.values())
-        waiting = set(found.unanswered)
-        card = self.chat.card
-        answered = {n: each for n, each in questions.items() if each.fits and each.request(card) not in waiting}
-        return found, ask_json(answered, read, self.chat, card, tries=1).outcomes
+    def ask(self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]) -> JsonAnswers[Outcome]:
+        """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again."""
+        return put(self.chat, self.questions(items), read, self.tally, self.tries)
 
 
 def preview(chat: JournaledChat, questions: Iterable[JsonQuestion], note: str = "", cut: int = 0) -> Plan:
@@ -148,10 +111,9 @@ def put(
     *,
     otherwise: Callable[[int, str], Outcome | None] = lambda number, text: None,
     final: Collection[str] = (),
-    topic: Callable[[int], Hashable] = lambda number: number,
 ) -> JsonAnswers[Outcome]:
-    """Ask questions that are made already, and count them. `otherwise`, `final` and `topic` are those of `ask_json`."""
-    answers = ask_json(questions, read, chat, chat.card, tries, otherwise, final, topic)
+    """Ask questions that are made already, and count them. `otherwise` and `final` are those of `ask_json`."""
+    answers = ask_json(questions, read, chat, chat.card, tries, otherwise, final)
     tally.add(answers, len(questions))
     return answers
 

@@ -5,12 +5,10 @@ An unreadable answer is asked for again, and counted as failed after the last tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Generic, TypeVar
 
-from r2med.foundation.core.activities import ActivityResult, belonging, happened
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import part_of
@@ -66,13 +64,12 @@ def ask_json(
     tries: int,
     otherwise: Callable[[int, str], ReadAnswer | None] = lambda number, text: None,
     final: Collection[str] = (),
-    topic: Callable[[int], Hashable] = lambda number: number,
 ) -> JsonAnswers[ReadAnswer]:
     """Ask every question up to `tries` times.
 
     `read` turns an answer into an outcome. It raises ValueError if the answer is not usable. `otherwise` may return the
     outcome of a text without a usable answer, which is then not asked again. Failures of the kinds `final` are not
-    asked again either. `topic` returns the topic that a question belongs to. Its work fails if no answer is usable.
+    asked again either.
     """
     asked: JsonAnswers[ReadAnswer] = JsonAnswers()
     unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
@@ -84,9 +81,7 @@ def ask_json(
 
         def ask(prompts: Mapping[int, Fitted], sample: int = sample) -> list[Generation | Failure]:
             asking = {number: replace(questions[number], prompt=prompt) for number, prompt in prompts.items()}
-            requests = [each.request(card, sample) for each in asking.values()]
-            with belonging(zip(requests, map(topic, asking), strict=True)):
-                return chat.complete(requests)
+            return chat.complete([each.request(card, sample) for each in asking.values()])
 
         with part_of(before, len(questions)):
             answered = ask_fitted({number: asked.prompts[number] for number in waiting}, ask)
@@ -100,8 +95,6 @@ def ask_json(
                 asked.outcomes[number] = outcome
                 del asked.failures[number]
         waiting = [n for n in waiting if n not in asked.outcomes and asked.failures[n] not in final]
-    for number, kind in asked.failures.items():
-        happened(partial(ActivityResult, topic(number), failure=kind))
     return asked
 
 

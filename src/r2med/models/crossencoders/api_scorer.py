@@ -11,7 +11,6 @@ from typing import Any
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.net.http import Client, run_sync
@@ -186,9 +185,8 @@ def api_endpoint(card: RerankerCard, setup: Setup) -> Endpoint:
         url = url or setup.base_url
         if not url:
             raise UserError(
-                f"{api.name}:{card.repository} runs on a server of your own: give its address with ",
-                Setting("Setup", base_url="URL"),
-                f" or {api.url_variable}",
+                f"{api.name}:{card.repository} runs on a server of your own: give its address with base_url "
+                f"(--base-url URL) or {api.url_variable}",
             )
     return endpoint_at(url, api.name, api.key_variable)
 

@@ -109,7 +109,7 @@ class CustomScorer:
         self._opened_with = (card, instruction, runtime)
         self._path = card.repository
         self._object = UserObjects.of(runtime).get(self._path)
-        self._object.check_methods([self.METHOD])
+        self._object.check_method(self.METHOD)
 
     def __reduce__(self) -> tuple[type[CustomScorer], tuple[RerankerCard, Instruction, Runtime]]:
         return type(self), self._opened_with

@@ -6,6 +6,7 @@ import hashlib
 import json
 import struct
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -187,15 +188,13 @@ def _packed(paid: PaidVector) -> bytes:
 
 
 def _reporting(keys: Sequence[bytes]) -> Callable[[Iterable[bytes]], None]:
-    """Return a function that gets keys and reports the positions of their texts to the batch receiver."""
+    """Return a function that gets keys and reports the number of their texts to the batch receiver."""
     receiver = batch_receiver()
-    positions: dict[bytes, list[int]] = {}
-    for position, key in enumerate(keys):
-        positions.setdefault(key, []).append(position)
+    texts = Counter(keys)
 
     def report(finished: Iterable[bytes]) -> None:
         if receiver is not None:
-            receiver([position for key in finished for position in positions[key]], None)
+            receiver(sum(texts[key] for key in finished))
 
     return report
 

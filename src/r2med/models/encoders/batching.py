@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.models.encoders.encoder import Vectors, check_finite
 
 Rows = Callable[[Sequence[int]], Vectors]
@@ -127,10 +126,7 @@ def _attempt(worker: Worker, batch: Sequence[int], lengths: Sequence[int]) -> Ve
             raise
         if len(batch) == 1:
             raise DoesNotFitError(
-                f"out of memory: one text of {lengths[batch[0]]:,} tokens does not fit on the device; use another ",
-                Setting("Setup", device=...),
-                ", a smaller ",
-                Setting("Setup", dtype=...),
-                " or a smaller model",
+                f"out of memory: one text of {lengths[batch[0]]:,} tokens does not fit on the device; use another "
+                "device (--device), a smaller dtype (--dtype) or a smaller model"
             ) from None
         return None

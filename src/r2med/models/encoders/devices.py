@@ -10,10 +10,10 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from r2med.foundation.core.errors import UserError, check_installed, unknown
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -59,22 +59,20 @@ def _device(name: str) -> str:
         raise unknown("device", name, ["cpu", "cuda", "mps", "auto"], "auto, cpu, cuda, cuda:1, mps")
     if kind == "cpu":
         return kind
-    check_installed(Setting("Setup", device=name), ["torch"])
+    check_installed(f"device (--device {quote(name)})", ["torch"])
     import torch
 
     if kind == "mps":
         if not torch.backends.mps.is_available():
             raise UserError(
-                Setting("Setup", device="mps"),
-                ": this machine has no Apple GPU that torch can use; try ",
-                Setting("Setup", device="auto"),
+                "device (--device mps): this machine has no Apple GPU that torch can use; try device (--device auto)",
             )
         return kind
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(number or 0) >= count:
         seen = {0: "no GPU", 1: "one GPU, cuda:0"}.get(count, f"{count} GPUs, cuda:0 to cuda:{count - 1}")
         raise UserError(
-            Setting("Setup", device=name), f": torch sees {seen} on this machine; try ", Setting("Setup", device="auto")
+            f"device (--device {quote(name)}): torch sees {seen} on this machine; try device (--device auto)"
         )
     return f"cuda:{number or 0}"
 
@@ -140,23 +138,20 @@ def _backend_here(setup: Setup, merged: bool) -> dict[str, str]:
     if backend == "torch":
         return {"backend": backend, "dtype": dtype}
     if set(names) != {"cpu"}:
-        raise UserError(
-            Setting("Setup", backend=backend), " runs only on the CPU; add ", Setting("Setup", device="cpu")
-        )
+        raise UserError(f"backend (--backend {quote(backend)}) runs only on the CPU; add device (--device cpu)")
     if setup.dtype != "auto":
         raise UserError(
-            Setting("Setup", backend=backend),
-            " chooses its own precision; remove ",
-            Setting("Setup", dtype=setup.dtype),
+            f"backend (--backend {quote(backend)}) chooses its own precision; remove dtype (--dtype "
+            f"{quote(setup.dtype)})",
         )
-    check_installed(Setting("Setup", backend="openvino"), ["openvino"])
+    check_installed("backend (--backend openvino)", ["openvino"])
     return {"backend": backend, "dtype": _openvino_dtype()}
 
 
 def check_torch(setup: Setup, model: str) -> None:
     """Raise UserError if the setup asks for another backend but the model can run only on torch."""
     if setup.backend != "torch":
-        raise UserError(Setting("Setup", backend=setup.backend), f": {model} runs only on torch")
+        raise UserError(f"backend (--backend {quote(setup.backend)}): {model} runs only on torch")
 
 
 def load_openvino() -> Any:

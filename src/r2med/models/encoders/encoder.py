@@ -6,19 +6,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from r2med.foundation.core.activities import Activity, doing
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.core.events import listener_of, listening_to
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.engine.work import HERE, Needs
 from r2med.models.encoders.ragged import Ragged
 
@@ -55,8 +53,10 @@ class Encoder(ABC):
 
     shards_in: ClassVar[str] = "vectors"
     """The folder of the store for what it makes of documents."""
-    shard_documents: ClassVar[int] = 4096
-    """Number of documents in a shard. Large enough for batches of similar lengths, small enough for a file."""
+    shard_documents: ClassVar[int] = 512
+    """Number of documents in a shard. A kill loses no more than the shard that is being encoded."""
+    large_shard_documents: ClassVar[int] = 4096
+    """The same for a corpus of at least 200,000 documents, so that there are not too many files."""
     cuts_passages: bool = False
     """True if it has `passages`."""
 
@@ -156,17 +156,11 @@ def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[S
     @wraps(encode)
     def measured(self: Self, texts: Sequence[str], role: Role) -> Encoded:
         started = time.perf_counter()
-        with doing(partial(_encoding, self, texts, role)):
-            encoded = encode(self, texts, role)
+        encoded = encode(self, texts, role)
         seconds = time.perf_counter() - started
         return replace(encoded, cost=replace(encoded.cost, seconds=seconds, encoder_seconds=seconds))
 
     return measured
-
-
-def _encoding(encoder: Any, texts: Sequence[str], role: Role) -> Activity:
-    name = str(encoder.key(role).get("model", type(encoder).__name__))
-    return Activity(name, "EMBEDDING", {"role": role, "texts": len(texts)}, texts=texts)
 
 
 class NotFiniteError(UserError):
@@ -175,8 +169,8 @@ class NotFiniteError(UserError):
     def __init__(self, index: int, hint: str = "") -> None:
         self.index = index
         """Position of the text among the encoded texts."""
-        self.hint = hint or Notice("possibly a half-precision overflow; try ", Setting("Setup", dtype="float32"))
-        super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries (", self.hint, ")")
+        self.hint = hint or "possibly a half-precision overflow; try dtype (--dtype float32)"
+        super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries ({self.hint})")
 
 
 def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: str = "") -> None:
@@ -209,33 +203,25 @@ def normalised(rows: Vectors) -> Vectors:
     return unit_rows
 
 
-@dataclass(frozen=True)
-class EncodedBatch:
-    """Texts that an encoder has finished."""
+Receiver = Callable[[int], None]
+"""Function that gets the number of texts of each finished batch."""
 
-    positions: Sequence[int]
-    """Positions of the texts."""
-    encoded: Encoded | Ragged | None
-    """Their vectors; None if the encoder saves them itself. Their cost has no seconds."""
-
-
-Receiver = Callable[[Sequence[int], Encoded | Ragged | None], None]
-"""Function that gets the positions and vectors of an `EncodedBatch`."""
+_receiver: ContextVar[Receiver | None] = ContextVar("r2med_batches", default=None)
 
 
 @contextmanager
 def receiving(receiver: Receiver) -> Iterator[None]:
-    """Pass every batch that an encoder finishes to `receiver`, long before `encode` returns.
+    """Tell `receiver` about every batch that an encoder finishes, long before `encode` returns, to show progress.
 
-    This shows progress, and a kill then loses only a minute instead of the hours that a shard may take. An encoder may
-    report nothing before it returns, for example a user's object.
+    An encoder may report nothing before it returns, for example a user's object.
     """
-    with listening_to(EncodedBatch, lambda batch: receiver(batch.positions, batch.encoded)):
+    token = _receiver.set(receiver)
+    try:
         yield
+    finally:
+        _receiver.reset(token)
 
 
 def batch_receiver() -> Receiver | None:
     """Return the receiver of finished batches. Call this in the thread that called `encode`."""
-    if (listener := listener_of(EncodedBatch)) is None:
-        return None
-    return lambda positions, encoded: listener(EncodedBatch(positions, encoded))
+    return _receiver.get()

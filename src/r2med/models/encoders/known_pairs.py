@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.store import Store, digest
 from r2med.models.encoders.encoder import Encoder, normalised, receiving
 
@@ -53,7 +52,7 @@ def check_once(encoder: Encoder, card: ModelCard, store: Store) -> None:
 def check_pairs(encoder: Encoder, card: ModelCard) -> None:
     """Raise UserError if a query of the card's pairs is not nearer to its own passage than to those of the others."""
     queries, passages = zip(*card.known_pairs, strict=True)
-    with receiving(lambda positions, encoded: None):  # these texts are no part of what is being encoded
+    with receiving(lambda texts: None):  # these texts are no part of what is being encoded
         left = encoder.encode(queries, "query").vectors
         right = encoder.encode(passages, "document").vectors
     if card.similarity == "cosine":
@@ -65,19 +64,15 @@ def check_pairs(encoder: Encoder, card: ModelCard) -> None:
     if wrong:
         here = ", ".join(f"{package} {_installed(package)}" for package in ("transformers", "sentence-transformers"))
         raise UserError(
-            f"model {card.name} gives wrong vectors with {here}: {wrong} of {len(own)} known queries are not nearest "
-            f"to their own passage; ",
-            _remedy(card),
+            f"model {card.name} gives wrong vectors with {here}: {wrong} of {len(own)} known queries are not "
+            f"nearest to their own passage; {_remedy(card)}",
         )
 
 
 def _remedy(card: ModelCard) -> str:
     needed = " and ".join(f"{package}{wanted}" for package, wanted in _needed(card).items())
     if not needed:
-        return Notice(
-            "its weights may be damaged: fetch them again, or use another folder with ",
-            Setting("Setup", model_paths=...),
-        )
+        return "its weights may be damaged: fetch them again, or use another folder with model_paths (--model-path)"
     return f"it works with {needed}: {_environment(card)}"
 
 

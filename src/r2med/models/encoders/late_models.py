@@ -12,7 +12,6 @@ import numpy.typing as npt
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError, check_installed
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
@@ -77,7 +76,7 @@ class _LateModel:
                 devices.release()
                 continue
             if receiver is not None:
-                receiver(range(len(parts), len(parts) + len(piece)), joined(found, Cost(texts=len(piece))))
+                receiver(len(piece))
             parts += found
         return joined(parts, Cost(texts=len(texts)))
 
@@ -153,15 +152,13 @@ class SparseModel(_LateModel):
 def _finite(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Return rows, or one of zeros for a text without any: it then scores 0 with every query."""
     if not np.isfinite(rows).all():
-        raise UserError("the vectors of a text have NaN or infinite entries; try ", Setting("Setup", dtype="float32"))
+        raise UserError("the vectors of a text have NaN or infinite entries; try dtype (--dtype float32)")
     return rows if len(rows) else np.zeros((1, rows.shape[1]), np.float32)
 
 
 def _terms(row: npt.NDArray[np.float32]) -> Rows:
     if not np.isfinite(row).all():
-        raise UserError(
-            "the term weights of a text have NaN or infinite entries; try ", Setting("Setup", dtype="float32")
-        )
+        raise UserError("the term weights of a text have NaN or infinite entries; try dtype (--dtype float32)")
     terms = np.flatnonzero(row)
     return {"terms": terms.astype(np.int32), "weights": row[terms]}
 
@@ -171,7 +168,7 @@ class _LateEncoder(LocalEncoder):
 
     release: ClassVar[int]
     """The first release of sentence-transformers that has the model's class."""
-    shard_documents: ClassVar[int] = 512  # with 300 tokens of 128 numbers they take 40 MB
+    large_shard_documents: ClassVar[int] = 512  # with 300 tokens of 128 numbers they take 40 MB
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         check_installed(f"model {card.name}", ["sentence_transformers"])

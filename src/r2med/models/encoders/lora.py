@@ -100,7 +100,7 @@ def _read(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, torch.Tens
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UserError(f"model {name}: {folder / 'adapter_config.json'} cannot be read: ", error) from None
+        raise UserError(f"model {name}: {folder / 'adapter_config.json'} cannot be read: {error}") from None
     if (file := folder / "adapter_model.safetensors").is_file():
         from safetensors.torch import load_file
 

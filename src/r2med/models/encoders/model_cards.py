@@ -6,6 +6,7 @@ import logging
 import re
 from functools import cache
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
@@ -14,7 +15,6 @@ from r2med.data.dataset_cards import Instruction
 from r2med.data.training_sheet import lineage_of
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.notices import Command
 from r2med.foundation.core.spec import decoded, typed_path
 from r2med.foundation.store import digest
 from r2med.models.encoders import weights
@@ -241,7 +241,7 @@ def _notice_missing_prompts(spec: str, names: str, width: int) -> None:
         spec,
         title,
         " or ".join(same),
-        Command("run", same[0]) if of_hub else Command("run", same[0], model_paths={same[0]: folder}),
+        f"r2med run {quote(same[0])}" if of_hub else f"r2med run {quote(same[0])} --model-path {same[0]}={folder}",
     )
 
 
@@ -294,11 +294,11 @@ def model_folder(typed: str) -> Path:
     return weights.checked_folder(folder, f"path:{typed}")
 
 
-def checked_python_path(path: str, noun: str, prefix: str = "py") -> str:
+def checked_python_path(path: str, noun: str) -> str:
     """Return MODULE:NAME. Raises UserError if the form is wrong."""
     module, _, name = path.partition(":")
     if not module or not name:
-        raise UserError(f"{prefix}:{path}: the form of a Python {noun} is {prefix}:MODULE:NAME")
+        raise UserError(f"py:{path}: the form of a Python {noun} is py:MODULE:NAME")
     return path
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices
 from r2med.models.encoders.weights import first_line, json_object
@@ -32,8 +31,8 @@ def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
 def not_trusted(name: str) -> UserError:
     """Return the error for a model whose code the user has not allowed."""
     return UserError(
-        f"model {name} runs code from its repository; read the code, then allow it with ",
-        Setting("Setup", trust_remote_code=True),
+        f"model {name} runs code from its repository; read the code, then allow it with trust_remote_code "
+        "(--trust-remote-code)",
     )
 
 
@@ -45,8 +44,8 @@ def check_trust(folder: Path, name: str, options: Setup, kind: str = "AutoModel"
     if elsewhere := [name for name in code if "--" in name]:
         raise UserError(
             f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no "
-            "revision pins; put that code into the model's folder, name it in config.json, and use ",
-            Setting("Setup", model_paths={name: "DIR"}),
+            "revision pins; put that code into the model's folder, name it in config.json, and use model_paths "
+            f"(--model-path {name}=DIR)",
         )
 
 
@@ -59,7 +58,7 @@ def loading(name: str, folder: Path) -> Iterator[None]:
     except (UserError, MemoryError):
         raise
     except ImportError as error:
-        raise UserError(f"model {name}: its code needs a package that is not installed: ", error) from None
+        raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None
     except Exception as error:
         if devices.is_out_of_memory(error):  # The caller handles it, because it can free memory.
             raise

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from shlex import quote
 from typing import Any
 
 import numpy as np
 import torch
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.models.encoders.devices import is_out_of_memory, load_openvino
 from r2med.models.encoders.forward import Forward, Matrix
 from r2med.models.encoders.model_loading import quiet
@@ -21,10 +21,8 @@ def compiled(forward: Forward, backend: str) -> Forward:
         return forward
     if not forward.needs_mask or forward.bidirectional:
         raise UserError(
-            Setting("Setup", backend=backend),
-            " works only for encoders such as BERT; use ",
-            Setting("Setup", backend="torch"),
-            " for this model",
+            f"backend (--backend {quote(backend)}) works only for encoders such as BERT; use backend (--backend "
+            "torch) for this model",
         )
     with warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")  # Tracing warns about each branch in the library's code.
@@ -35,15 +33,13 @@ def compiled(forward: Forward, backend: str) -> Forward:
             if is_out_of_memory(error):
                 raise
             raise UserError(
-                Setting("Setup", backend=backend),
-                f" cannot convert {name} ({type(error).__name__}); use ",
-                Setting("Setup", backend="torch"),
+                f"backend (--backend {quote(backend)}) cannot convert {name} ({type(error).__name__}); use backend "
+                "(--backend torch)",
             ) from error
     if _difference(forward, engine) > TOLERANCE:
         raise UserError(
-            Setting("Setup", backend=backend),
-            f" gives other results than torch for {name}; use ",
-            Setting("Setup", backend="torch"),
+            f"backend (--backend {quote(backend)}) gives other results than torch for {name}; use backend "
+            "(--backend torch)",
         )
     return engine
 

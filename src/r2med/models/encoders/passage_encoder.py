@@ -13,7 +13,7 @@ from r2med.models.encoders.encoder import Encoded, Encoder, Role, batch_receiver
 from r2med.models.encoders.ragged import Ragged
 
 DOCUMENTS_AT_ONCE = 256
-"""Number of documents whose passages are encoded together. They are saved together, so a kill loses at most these."""
+"""Number of documents whose passages are encoded together, between two reports of progress."""
 
 
 class PassageEncoder(Encoder):
@@ -41,7 +41,7 @@ class PassageEncoder(Encoder):
             some = texts[start : start + DOCUMENTS_AT_ONCE]
             parts.append(self._passages(some))
             if receiver is not None:
-                receiver(range(start, start + len(some)), parts[-1])
+                receiver(len(some))
         if not parts:
             return self._encoder.encode_ragged(texts, role)
         sizes = np.concatenate([np.diff(part.offsets) for part in parts])
@@ -50,7 +50,7 @@ class PassageEncoder(Encoder):
 
     def _passages(self, texts: Sequence[str]) -> Ragged:
         passages = self._encoder.passages(texts, self._tokens)
-        with receiving(lambda positions, encoded: None):  # Its batches are passages, and not documents.
+        with receiving(lambda texts: None):  # Its batches are passages, and not documents.
             encoded = self._encoder.encode_ragged([each for some in passages for each in some], "document")
         return Ragged(encoded.arrays, _offsets(np.array([len(some) for some in passages])), encoded.cost)
 

@@ -16,7 +16,6 @@ import numpy as np
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -61,13 +60,9 @@ class Replicas(Generic[Model]):
         """
         receiver = batch_receiver()
 
-        def cost(positions: Sequence[int]) -> Cost:
-            tokens = 0 if estimated else sum(lengths[position] for position in positions)
-            return Cost(texts=len(positions), tokens=tokens, cut=sum(cut[position] for position in positions if cut))
-
         def finished(positions: Sequence[int], vectors: Vectors) -> None:
             if receiver is not None:
-                receiver(positions, Encoded(vectors, cost(positions)))
+                receiver(len(positions))
 
         workers = [
             Worker(partial(rows, model), budget, devices.is_out_of_memory, devices.release)
@@ -75,7 +70,7 @@ class Replicas(Generic[Model]):
         ]
         vectors = encode_in_batches(lengths, workers, finished)
         self._budgets = [worker.budget for worker in workers]  # A batch size that did not fit once is not tried again.
-        return Encoded(vectors, cost(range(len(lengths))))
+        return Encoded(vectors, Cost(texts=len(lengths), tokens=0 if estimated else sum(lengths), cut=sum(cut)))
 
 
 def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) -> Loaded:
@@ -94,10 +89,8 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
             model = _attempt(load)
         if model is None:
             raise UserError(
-                "the model does not fit into the memory of the device; use another ",
-                Setting("Setup", device=...),
-                " or ",
-                Setting("Setup", dtype=...),
+                "the model does not fit into the memory of the device; use another device (--device) or dtype "
+                "(--dtype)",
             )
         return model
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
@@ -55,7 +55,7 @@ def _engine(model: Any, backend: str, name: str) -> Forward | None:
 
     if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
         raise UserError(
-            Setting("Setup", backend=backend), f": model {name} has its own modules, which run only on torch"
+            f"backend (--backend {quote(backend)}): model {name} has its own modules, which run only on torch"
         )
     return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
 
@@ -123,11 +123,10 @@ class SentenceModel:
             piece = texts[start : start + TEXTS_PER_PIECE]
             rows = method(piece, prompt=prefix, batch_size=32, convert_to_numpy=True, show_progress_bar=False)
             vectors = np.asarray(rows, dtype=np.float32)
-            positions = range(start, start + len(piece))
-            check_finite(vectors, positions)
+            check_finite(vectors, range(start, start + len(piece)))
             pieces.append(normalised(vectors) if card.normalise else vectors)
             if receiver is not None:
-                receiver(positions, Encoded(pieces[-1], Cost(texts=len(piece))))
+                receiver(len(piece))
         # A model with its own modules does not report tokens.
         return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
 

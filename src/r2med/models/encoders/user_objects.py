@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +40,6 @@ METHODS = (
     {"query": "encode", "document": "encode"},
 )
 """Names of the methods that encode queries and documents. The first pair that an object has is used."""
-PIPELINE_PREFIX = "pyterrier"
-"""Prefix of the names of objects that transform whole data frames instead of encoding or scoring."""
 
 _OWN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
 _SOURCE = "__r2med_source__"
@@ -110,11 +108,10 @@ class PythonObject:
         """True if it has a revision, or names the folders with its files."""
         return self._stated("revision") is not None or self._stated("folders") is not None
 
-    def check_methods(self, names: Sequence[str]) -> None:
-        """Raise UserError if it lacks one of the methods."""
-        for name in names:
-            if not callable(getattr(self.model, name, None)):
-                raise UserError(f"model {self.path}: it has no method {name}; it needs {' and '.join(names)}")
+    def check_method(self, name: str) -> None:
+        """Raise UserError if it lacks a method."""
+        if not callable(getattr(self.model, name, None)):
+            raise UserError(f"model {self.path}: it has no method {name}; it needs {name}")
 
     def numbers(self, returned: Any, count: int, method: str, each: str) -> npt.NDArray[np.float64]:
         """Return the result of a method as an array with one "row per text" or one "number per pair".
@@ -188,8 +185,7 @@ class UserObjects:
         """Return the name of a user's object in systems of this runtime.
 
         The name is py:MODULE:CLASS or py:MODULE:FUNCTION, with a number if that is taken. If an object has a string
-        attribute `name`, the name is py:MODULE:NAME. The name of a PyTerrier pipeline, which has `transform` but
-        neither encodes nor predicts, begins with `pyterrier`.
+        attribute `name`, the name is py:MODULE:NAME.
 
         The object may have been trained further since it was last named. So its earlier results are used only if its
         `revision` is the same. Raises UserError if it neither encodes nor, as a reranker, has `predict`.
@@ -204,9 +200,7 @@ class UserObjects:
                     f"a model's attribute name is {chosen!r}; it may contain only letters, digits, '.', '_' and '-'"
                 )
             name = chosen
-        methods = [name for name in ("encode", "predict", "transform") if callable(getattr(model, name, None))]
-        is_pipeline = methods == ["transform"]
-        if not is_pipeline and "predict" not in methods:
+        if not callable(getattr(model, "predict", None)):
             encoding_methods(model, f"an object of {name}, used as a system")
         with self._lock:
             alike = [path for path in self._given if re.fullmatch(rf"{re.escape(f'{module}:{name}')}(-\d+)?", path)]
@@ -214,7 +208,7 @@ class UserObjects:
             path = path or (f"{module}:{name}-{len(alike) + 1}" if alike else f"{module}:{name}")
             source = code_digest(sys.modules.get(module))
             self._given[path] = PythonObject(path, model, source, uuid.uuid4().hex, self._store, is_given=True)
-        return f"{PIPELINE_PREFIX if is_pipeline else 'py'}:{path}"
+        return f"py:{path}"
 
     def _import(self, path: str) -> PythonObject:
         module = _imported(path.partition(":")[0], path)

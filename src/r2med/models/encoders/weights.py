@@ -21,7 +21,6 @@ from pydantic import BaseModel, ConfigDict
 
 from r2med.data.training_sheet import Lineage
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store
 from r2med.foundation.store.file_digests import path_digest
@@ -146,8 +145,7 @@ def find(
         return Weights(name, wanted, revision, folder, base)
     if not wanted:
         raise UserError(
-            f"model {name}: its card names no repository; give its folder with ",
-            Setting("Setup", model_paths={name: "DIR"}),
+            f"model {name}: its card names no repository; give its folder with model_paths (--model-path {name}=DIR)",
         )
     revision = revision or card.revision
     commit = commit_of(name, wanted, revision)
@@ -348,14 +346,11 @@ def _unavailable(name: str, repository: str, revision: str, reason: str) -> User
     at = f" at revision {revision[:12]}" if revision else ""
     # hf:ORG/NAME has no short name for --model-path. path:DIR runs the same weights.
     instead = (
-        "run it as path:DIR"
-        if name.startswith("hf-")
-        else Notice("use ", Setting("Setup", model_paths={name: "DIR"}), " or R2MED_MODELS")
+        "run it as path:DIR" if name.startswith("hf-") else f"use model_paths (--model-path {name}=DIR) or R2MED_MODELS"
     )
     return UserError(
-        f"model {name}: cannot get {repository}{at} from the hub ({reason}); try again online, "
-        "or, if you have its folder, ",
-        instead,
+        f"model {name}: cannot get {repository}{at} from the hub ({reason}); try again online, or, if you have its "
+        f"folder, {instead}",
     )
 
 
@@ -364,5 +359,5 @@ def json_object(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise UserError(f"{path}: not JSON: ", error) from None
+        raise UserError(f"{path}: not JSON: {error}") from None
     return content if isinstance(content, dict) else {}

@@ -97,7 +97,6 @@ def answers_cost(answers: Iterable[LLMResult], card: LLMCard, cut: int = 0) -> C
         cut=cut,
         dollars=dollars(card, prompt, completion),
         unpriced=0 if is_priced(card) else len(asked),
-        latencies=tuple(answer.seconds for answer in asked if not isinstance(answer, Failure)),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import uuid
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.memo import Memo, memo_rows
-from r2med.foundation.store.owners import process_name
 from r2med.models.llm.chat import SAVED_FAILURES, ChatRequest, Failure, RawAnswer, ToolCall
 
 _LOGPROB_FIELDS = ("first_choices", "last_tokens")
@@ -114,4 +114,4 @@ def _raw_answer(content: dict[str, Any]) -> RawAnswer:
 @cache
 def _process(process_id: int) -> str:
     # By process id, because a forked child is another process.
-    return process_name()
+    return uuid.uuid4().hex

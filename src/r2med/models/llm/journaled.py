@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import contextvars
 import copy
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
-from r2med.foundation.core.activities import LLMCalled, happened
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.lazy import loaded
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.reporting import Reporter
-from r2med.foundation.engine.trace_file import TraceFile
-from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.store.memo import Missing
 from r2med.models.llm import cleaning
-from r2med.models.llm.chat import Ability, Backend, ChatRequest, Failure, Generation, Message, RawAnswer
+from r2med.models.llm.chat import Ability, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.models.llm.journal import JournalEntry, is_final, open_journal, request_key
 from r2med.models.llm.llm_cards import LLMCard
 
@@ -42,13 +36,11 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
         raise unknown("LLM backend", name, BACKENDS)
     if name != "openai" and runtime.setup.base_url:
         raise UserError(
-            Setting("Setup", base_url=...), f" is only for the backend openai; {name} runs {card.name} in this process"
+            f"base_url (--base-url) is only for the backend openai; {name} runs {card.name} in this process"
         )
     backend: Backend = loaded(BACKENDS[name])(card, runtime)
     setup = runtime.setup
-    return JournaledChat(
-        card, backend, runtime.store, ask_again=setup.ask_again, trace=runtime.trace, repeat=setup.repeat
-    )
+    return JournaledChat(card, backend, runtime.store, ask_again=setup.ask_again, repeat=setup.repeat)
 
 
 class JournaledChat:
@@ -68,14 +60,11 @@ class JournaledChat:
         store: Store,
         *,
         ask_again: bool = False,
-        trace: TraceFile | None = None,
         repeat: int = 0,
     ) -> None:
         self.card = card
         self._backend = backend
         self._store = store
-        self.trace = trace
-        """The file that spans are written to; None if nothing is traced."""
         self._ask_again = ask_again
         self._repeat = repeat
 
@@ -125,13 +114,11 @@ class JournaledChat:
 
     def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         """Answer every request, in order. Answers in the journal are not asked again."""
-        with tracing(self.trace):
-            return self._outcomes(requests, self._cleaning(keep_cut))
+        return self._outcomes(requests, self._cleaning(keep_cut))
 
     def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
         """Answer every request with the model's text before cleaning. These answers are also saved in the journal."""
-        with tracing(self.trace):
-            return self._outcomes(requests, lambda answer: answer)
+        return self._outcomes(requests, lambda answer: answer)
 
     def _outcomes(
         self, requests: Sequence[ChatRequest], read: Callable[[RawAnswer | Failure], Outcome | Failure]
@@ -139,7 +126,6 @@ class JournaledChat:
         model = self._raw_key()
         keys = [request_key(model, self._repeated(request)) for request in requests]
         questions = dict(zip(keys, requests, strict=True))
-        context = contextvars.copy_context()  # listeners are in it, but answers arrive in threads of the backend
         reporter = Reporter("answers", len(questions))
 
         def ask(missing: Missing[JournalEntry]) -> None:
@@ -155,21 +141,10 @@ class JournaledChat:
 
             self._backend.answer(wanted(), done)
 
-        def say(entries: Mapping[bytes, JournalEntry], from_journal: bool) -> None:
-            for key, entry in entries.items():
-                request = questions[key]
-                happened(partial(_called, self.card.model, request, self._repeat, entry.answer, from_journal))
-
-        def known(entries: Mapping[bytes, JournalEntry], stored: bool) -> None:
-            own = context.copy()
-            own.run(reporter.advance, len(entries))
-            own.run(say, entries, stored)
-
         with open_journal(self._store, self.card.model) as journal:
             missing = journal.missing(questions, lambda key, entry: not self._is_outdated(entry, read))
             reporter.skip(len(missing.answers))
-            say(missing.answers, from_journal=True)
-            entries = missing.fill(ask, known)
+            entries = missing.fill(ask, lambda entries, stored: reporter.advance(len(entries)))
         outcomes = {key: read(entry.answer) for key, entry in entries.items()}
         return [outcomes[key] for key in keys]
 
@@ -189,14 +164,3 @@ class JournaledChat:
 
     def _raw_key(self) -> dict[str, Any]:
         return {"model": self.card.model, **self._backend.key()}
-
-
-def _called(
-    model: str, request: ChatRequest, repeat: int, answer: RawAnswer | Failure, from_journal: bool
-) -> LLMCalled:
-    """Return the event of an answer that has just arrived, or that an earlier run left in the journal."""
-    settings = replace(request, repeat=repeat).settings
-    question = {**request.text, **request.tool_settings}
-    said = answer if isinstance(answer, Failure) else Message("assistant", answer.content, answer.calls).body
-    reason = "" if isinstance(answer, Failure) else answer.finish_reason
-    return LLMCalled(request, model, settings, question, said, answer.usage, reason, from_journal)

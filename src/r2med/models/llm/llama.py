@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.engine.threads import cores
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -142,8 +141,7 @@ def _package_folder(card: LLMCard) -> Path:
     else:
         how = "give a GGUF file"
     raise UserError(
-        f"model {card.name}: its weights are missing; {how} with ",
-        Setting("Setup", model_paths={card.name: "FILE.gguf"}),
+        f"model {card.name}: its weights are missing; {how} with model_paths (--model-path {card.name}=FILE.gguf)",
     )
 
 

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.net.offline import is_loopback, is_offline
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.chat import Ability, Sampling
@@ -187,11 +186,9 @@ def resolve_llm(name: str, setup: Setup) -> LLMCard:
     """Return the card of an LLM that can be asked. Raises UserError if there is none."""
     card = find_llm(name, setup)
     if card is None:
-        others = Notice(
-            "r2med list llms shows all; others run with ",
-            Setting("Setup", base_url="URL"),
-            ", or from a file with ",
-            Setting("Setup", model_paths={"NAME": "FILE.gguf"}),
+        others = (
+            "r2med list llms shows all; others run with base_url (--base-url URL), or from a file with model_paths "
+            "(--model-path NAME=FILE.gguf)"
         )
         raise unknown("LLM", name, LLMS, others)
     return card
@@ -229,9 +226,7 @@ def missing_for(card: LLMCard, setup: Setup) -> str:
     if setup.base_url:
         return ""
     if "/" in card.model and not card.base_url and not os.environ.get("OPENAI_BASE_URL", "").strip():
-        return Notice(
-            f"{card.model} needs a server: start `vllm serve {card.model}`, and give ", Setting("Setup", base_url="URL")
-        )
+        return f"{card.model} needs a server: start `vllm serve {card.model}`, and give base_url (--base-url URL)"
     if os.environ.get(card.api_key_env):
         return ""
     local = card.base_url.startswith(("http://127.", "http://localhost"))

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.net.http import Client, HTTPAnswer, run_sync
@@ -116,8 +115,7 @@ class OpenAIBackend:
         if not self._endpoint.url and "/" in self._card.model:  # The name is from the hub. OpenAI has no such model.
             raise UserError(
                 f"{self._card.name} is not one of OpenAI's models; serve it, for example with `vllm serve "
-                f"{self._card.model}`, and give its address with ",
-                Setting("Setup", base_url="URL"),
+                f"{self._card.model}`, and give its address with base_url (--base-url URL)",
             )
         key = self._endpoint.key() if self._needs_key or self._endpoint.has_key else ""
         endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI_URL)

@@ -9,7 +9,6 @@ from typing import Any
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.file_digests import file_digest
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer
@@ -30,8 +29,8 @@ class ScriptedBackend:
         path = runtime.setup.path_of(card.name)
         if path is None or not path.is_file():
             raise UserError(
-                f"{card.name} has no scripted answers; give their file with ",
-                Setting("Setup", model_paths={card.name: "FILE.jsonl"}),
+                f"{card.name} has no scripted answers; give their file with model_paths (--model-path "
+                f"{card.name}=FILE.jsonl)",
             )
         self._path: Path = path
         self._store = runtime.store

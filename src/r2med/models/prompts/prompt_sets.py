@@ -40,7 +40,7 @@ def find_set(typed: str) -> Traversable | None:
         return named[typed]
     folder = typed_path(decoded(typed))
     if not folder.is_dir():
-        known = f"{', '.join(named)}, or a folder of your own (r2med prompts new hyde -o DIR makes one)"
+        known = f"{', '.join(named)}, or a folder of your own (r2med show --kind prompts hyde -o DIR makes one)"
         raise UserError(f"prompts={typed}: there is no such set and no such folder{nearest(typed, named)}: {known}")
     return folder
 

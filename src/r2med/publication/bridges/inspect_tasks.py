@@ -9,23 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from r2med.assessment.answers.answer_scores import (
-    ACCURACY,
-    BRIER,
     CITATION_RELEVANCE,
     CONFIDENCE,
     STEP_RECALL,
-    UNDECIDED,
     scores_of,
 )
-from r2med.assessment.answers.answer_sheets import AnswerSheet
 from r2med.assessment.answers.reading import asked_queries
-from r2med.assessment.answers.scoring import with_rules
 from r2med.assessment.answers.searched_answers import searched_answer
 from r2med.data.dataset import Dataset, Query
 from r2med.data.given_data import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.search_steps import SearchStep
-from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import first_words
 from r2med.publication.bridges.inspect_traces import trace_of_messages
 from r2med.systems.agents.conversation import SHOWN_WORDS
@@ -41,7 +35,7 @@ INSTRUCTION = (
     "each sentence in brackets, such as [ID]. End with a line such as Confidence: 80%."
 )
 STEPS: tuple[SearchStep, ...] = ("returned", "shown", "opened", "cited")
-MEASURES = (ACCURACY, UNDECIDED, CITATION_RELEVANCE, CONFIDENCE, BRIER, *(STEP_RECALL[step] for step in STEPS))
+MEASURES = (CITATION_RELEVANCE, CONFIDENCE, *(STEP_RECALL[step] for step in STEPS))
 MAX_MESSAGES = 2 + 2 * 20
 """Instruction, question, and 20 turns of the model with their results, as our agents have."""
 
@@ -144,7 +138,7 @@ def _scorer(dataset: Dataset) -> Any:
         async def score(state: Any, target: Any) -> Any:
             query = by_id[str(state.sample_id)]
             trace = trace_of_messages(state.messages, state.output.completion)
-            values, text = scored_trace(trace, query, dataset, str(state.model))
+            values, text = scored_trace(trace, query, dataset)
             # Inspect leaves values that are not a number out of its means, and needs the same ones of every sample.
             return Score(value={name: values.get(name, math.nan) for name in MEASURES}, answer=text)
 
@@ -153,9 +147,7 @@ def _scorer(dataset: Dataset) -> Any:
     return scorer(metrics={"*": [mean(), stderr()]})(r2med_answers)
 
 
-def scored_trace(trace: Mapping[str, Any], query: Query, dataset: Dataset, model: str) -> tuple[dict[str, float], str]:
-    """Return measure -> value of an answer, decided by the rule, and its text. No judge is asked."""
+def scored_trace(trace: Mapping[str, Any], query: Query, dataset: Dataset) -> tuple[dict[str, float], str]:
+    """Return measure -> value of an answer, and its text. No judge is asked, so it has no accuracy."""
     answer = searched_answer(query, trace, dataset, None)
-    (ruled,) = with_rules(AnswerSheet(dataset, LLMCard(name=model, model=model), [answer], None)).answers
-    values = scores_of(ruled, (), dataset.qrels.get(query.id, {}), judged=False)
-    return {ACCURACY: 0.0, **values}, ruled.text
+    return scores_of(answer, (), dataset.qrels.get(query.id, {}), judged=False), answer.text

@@ -24,7 +24,6 @@ from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound
 from r2med.foundation.store import Store
@@ -100,18 +99,18 @@ class RegisteredModel:
             known = [meta.name for meta in mteb.get_model_metas()]
             raise unknown("model of MTEB", typed, known, "hf:ORG/NAME takes any of the hub") from None
         except ValueError as error:  # another revision than the one in the registry
-            raise UserError(f"{name}: ", error) from None
+            raise UserError(f"{name}: {error}") from None
         own_code = meta.loader_kwargs.get("trust_remote_code") and not runtime.setup.trust_remote_code
         for wrong, why in (
             (meta.loader is None, "MTEB has results for this model, but no code to run it"),
             ("text" not in meta.modalities, "this model does not read texts"),
             (
                 own_code,
-                Notice("this model runs code from its own repository: add ", Setting("Setup", trust_remote_code=True)),
+                "this model runs code from its own repository: add trust_remote_code (--trust-remote-code)",
             ),
             (
                 runtime.setup.dtype != "auto",
-                Notice("it has the precision that MTEB gives it: leave ", Setting("Setup", dtype=...), " out"),
+                "it has the precision that MTEB gives it: leave dtype (--dtype) out",
             ),
             (
                 "API" in meta.framework and runtime.budget.limit is not None,
@@ -119,7 +118,7 @@ class RegisteredModel:
             ),
         ):
             if wrong:
-                raise UserError(f"{name}: ", why)
+                raise UserError(f"{name}: {why}")
         devices.check_torch(runtime.setup, name)
         return cls(name, meta, runtime)
 
@@ -365,7 +364,7 @@ def _quietly(what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, UserError) or devices.is_out_of_memory(error):
             raise
-        raise UserError(f"{what}: {type(error).__name__}: ", error) from error
+        raise UserError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def _task_name(dataset: Dataset) -> str:

@@ -12,7 +12,6 @@ from r2med.data.loading import load_dataset
 from r2med.data.runs import Run, write_run
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import DEPTH, evaluate, slug
-from r2med.evaluation.running.ir_metadata import write_metadata
 from r2med.foundation.core.errors import UserError
 from r2med.publication.bridges.mteb_results import dataset_of
 from r2med.systems.retrieve.candidates import Candidates
@@ -32,10 +31,7 @@ def score_predictions(file: Path | str, data: str | Path | Dataset = "", out: Pa
     # A folder with one run per dataset is one system, so its records are averaged and compared as one.
     folder = out / "mteb" / slug(model.replace("/", "__"))
     path = folder.joinpath(*dataset.name.split("/"))
-    command = ["r2med", "records", "import", file.name, "--data", dataset.name]
-    run = path.with_name(f"{path.name}.trec")
-    write_run(Run.of(rankings), run, slug(model))
-    write_metadata(run, slug(model), command, [{"name": model, "method": "retrieval"}], dataset)
+    write_run(Run.of(rankings), path.with_name(f"{path.name}.trec"), slug(model))
     return evaluate(System(Candidates.at(folder)), dataset, out, DEPTH)
 
 

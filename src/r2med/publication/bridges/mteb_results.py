@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from statistics import fmean
 from typing import Any
 
@@ -15,7 +16,6 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import StoredRecord, typed_name
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Command, Notice, Setting
 from r2med.foundation.store.files import write_atomically
 from r2med.models.encoders.weights import IN_FOLDER
 
@@ -80,9 +80,7 @@ def dataset_of(task: str) -> str:
     """Return the name of our dataset for a task of MTEB. Raises UserError if the task is not one of this benchmark."""
     names = {task: name for name, task in tasks().items()}
     if task not in names:
-        raise unknown(
-            "task of MTEB", task, names, Notice("name the dataset with ", Setting("import_records", data=...))
-        )
+        raise unknown("task of MTEB", task, names, "name the dataset with data (--data)")
     return names[task]
 
 
@@ -122,9 +120,8 @@ def _scores(record: Record) -> dict[str, float]:
     judged = [values for query, values in record.per_query.items() if record.queries[query].positives]
     if missing := [f"nDCG@{k}" for k in CUTOFFS if f"nDCG@{k}" not in record.mean]:
         raise UserError(
-            f"the record of {record.display_name} on {record.dataset.name} does not hold {missing[0]}: "
-            "make it again with ",
-            Command("run", record.system, data=typed_name(record.dataset.name), fresh=True),
+            f"the record of {record.display_name} on {record.dataset.name} does not hold {missing[0]}: make it "
+            f"again with r2med run {quote(record.system)} --data {quote(typed_name(record.dataset.name))} --fresh",
         )
     scores: dict[str, float] = {}
     for name, family in FAMILIES.items():

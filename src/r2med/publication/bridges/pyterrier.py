@@ -1,4 +1,4 @@
-"""Use our datasets and systems in PyTerrier, without Java. For the other direction see `pipelines`."""
+"""Use our datasets and systems in PyTerrier, without Java."""
 
 from __future__ import annotations
 

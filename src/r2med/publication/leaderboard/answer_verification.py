@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from r2med.assessment.answers.answer_options import options_of
-from r2med.assessment.answers.answer_scores import rule_verdict, scores_of
+from r2med.assessment.answers.answer_scores import ACCURACY, is_right, rule_verdict, scores_of
 from r2med.assessment.answers.reading import asked_queries
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
@@ -46,6 +46,10 @@ def answer_record_faults(record: AnswerRecord, answers: Sequence[GivenAnswer], d
         if record.form == "choice":
             grades = dataset.qrels[answer.query]
             faults += [*_choice_faults(answer, queries, grades, is_judged=record.judge is not None)]
+        elif answer.status != "failed":
+            verdict = is_right(answer, judged=record.judge is not None)
+            if answer.scores.get(ACCURACY) != (None if verdict is None else float(verdict)):
+                faults.append("has an accuracy that its grade does not give")
         yield from (f"{where} {fault}" for fault in faults)
     yield from _record_values(record, answers)
 
@@ -96,3 +100,6 @@ def _record_values(record: AnswerRecord, answers: Sequence[GivenAnswer]) -> Iter
         counts = Counter(each.status for each in answers if each.condition == condition)
         if counts != Counter(stated_counts):
             yield f"its counts of answers in the condition {condition} are wrong"
+        grades = Counter(each.grade for each in answers if each.condition == condition and each.grade)
+        if grades != Counter(record.grades.get(condition, {})):
+            yield f"its counts of grades in the condition {condition} are wrong"

@@ -11,7 +11,6 @@ from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.collection import MAX_FAILURES, honestly_named, misfit, without_failed
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice
 from r2med.foundation.text.terminal_text import quoted
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import entry_files, read_entry
@@ -20,9 +19,6 @@ from r2med.publication.leaderboard.submitted_answers import unclear_name
 log = logging.getLogger("r2med")
 
 NOT_VERIFIED = "not verified"
-
-NOT_SEEN = "scores were computed again from the submitted runs; who made a run, and how, cannot be seen from it"
-"""What a board with entries says on every page."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def read_entries(
         try:
             _add(read, file, folder, verdicts or Verdicts(), max_failures)
         except UserError as error:
-            faults.append(Notice(f"entry {file} is left out: ", error))
+            faults.append(f"entry {file} is left out: {error}")
             log.warning("%s", faults[-1])
     shown = _Shown(beside)
     for system in _systems(read.records):
@@ -65,7 +61,7 @@ def read_entries(
     faults += shown.faults
     if not shown.records and not beside:
         why = faults[0] if faults else "they have only answers, and no record of a system"
-        raise UserError(f"no entry in {folder} can be shown: ", why)
+        raise UserError(f"no entry in {folder} can be shown: {why}")
     return SubmittedRecords(shown.records, [shown.named_answers(each) for each in read.answers])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from importlib import resources
 
@@ -12,10 +11,9 @@ from pydantic import BaseModel, ConfigDict
 
 from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.foundation.core.cards import read_toml, validated
-from r2med.foundation.core.spec import Call, parse, printed_system
+from r2med.foundation.core.spec import parse
 from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.systems.expand.recorded import AUTHOR
-from r2med.systems.rerank.authors_prompts import AUTHORS, OWN, has_choice
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
 MEASURE = "nDCG@10"
@@ -52,12 +50,6 @@ class Expectation(BaseModel):
     near: float
 
     @property
-    def systems(self) -> list[str]:
-        """The names of the records of the system: with the prompt of its authors, and with ours."""
-        calls = parse(self.system)
-        return [printed_system(tuple(_prompted(stage, whose) for stage in calls)) for whose in (AUTHORS, OWN)]
-
-    @property
     def needs_no_model(self) -> bool:
         """True if it needs neither a GPU nor a key: BM25, also with texts that were recorded."""
         *before, last = parse(self.system)
@@ -74,16 +66,6 @@ class Expectation(BaseModel):
         data = _typed(datasets) if datasets else self.data
         recorded = ["--recorded"] if self.recorded else []
         return shlex.join(["r2med", "run", self.system, "--data", data, *recorded])
-
-
-def _prompted(calls: Sequence[Call], whose: str) -> tuple[Call, ...]:
-    """Return the calls of a stage. A trained reranker with a choice of prompts gets this one, unless it states one."""
-    return tuple(
-        replace(call, settings=(*call.settings, ("prompts", whose)))
-        if (card := LLM_RERANKERS.get(call.name)) and has_choice(card) and "prompts" not in dict(call.settings)
-        else call
-        for call in calls
-    )
 
 
 def _typed(datasets: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ from r2med.data.dataset_cards import BENCHMARK, groups
 from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, parse_stage, printed_system
 from r2med.models.encoders.model_cards import MODELS
-from r2med.systems.rerank.authors_prompts import AUTHORS_PROMPTS
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 from r2med.systems.system.suites import suite
 
@@ -158,11 +157,7 @@ def _row(row: Mapping[str, str], reported: tuple[_Reported, ...]) -> PublishedRo
 def _prompt_difference(calls: Calls) -> str:
     """Return how the prompt of an LLM reranker differs from that of the published system; empty without a reranker."""
     card = LLM_RERANKERS.get(calls[-1][0].name) if calls else None
-    if card is None or not card.published:
-        return ""
-    if card.template not in AUTHORS_PROMPTS:
-        return "the wording of the prompt is ours"
-    return "with prompts=own the wording of the prompt is ours, with prompts=authors that of its authors"
+    return "the wording of the prompt is ours" if card is not None and card.published else ""
 
 
 @cache

@@ -21,7 +21,6 @@ from r2med.evaluation.records.collection import honestly_named
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.spec import parse, parse_stage, printed_system
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.publication.leaderboard.expectations import MEASURE, Expectation, expectations
@@ -105,14 +104,14 @@ def outcome(expectation: Expectation, runs: Runs, datasets: Sequence[str] = ()) 
 
 
 def own_prompts(records: Iterable[Record]) -> list[str]:
-    """Return the trained LLM rerankers that did not read the prompt of their authors. Older records do not say it."""
+    """Return the trained LLM rerankers that read our prompt."""
     stages = {stage.name: stage for record in records for stage in record.stages if stage.stage == "rerank"}
     trained = [
         stage
         for name, stage in stages.items()
         if (card := LLM_RERANKERS.get(parse_stage(name)[0].name)) is not None and card.is_trained
     ]
-    return [stage.name for stage in trained if stage.prompt in ("", OWN_PROMPT)]
+    return [stage.name for stage in trained if stage.prompt == OWN_PROMPT]
 
 
 def _not_comparable(figure: Figure) -> Figure:
@@ -167,7 +166,7 @@ def _of_name(name: str, cpu: bool = False) -> list[Expectation]:
     if not of_name:
         raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --plan shows all")
     if cpu and not (of_name := [each for each in of_name if each.needs_no_model]):
-        raise UserError(f"{name} needs a GPU or a key: run it without ", Setting("reproduce", cpu=True))
+        raise UserError(f"{name} needs a GPU or a key: run it without cpu (--cpu)")
     return of_name
 
 
@@ -205,8 +204,7 @@ def reproduced(
         if cell.records
     }
     errors = [
-        error if len(failed) == 1 else Notice(f"on {len(failed)} datasets: ", error)
-        for error, failed in results.errors.items()
+        error if len(failed) == 1 else f"on {len(failed)} datasets: {error}" for error, failed in results.errors.items()
     ]
     for name in [name for name, repeats in runs.items() if repeats[0].dataset.name.startswith(OWN_PREFIX)]:
         del runs[name]

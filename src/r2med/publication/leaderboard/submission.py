@@ -66,14 +66,14 @@ def write_entry(sources: Sequence[str | Path], path: Path, results: Path, max_fa
     kept = collect(ranked, results, max_failures).runs_of_all if ranked or not answered else ()
     for each in kept:
         if each.record.run is None:
-            raise UserError(f"{each.path}: this record has no run file: ", each.how_to_make_it_again)
+            raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
         if unsound := each.record.unsound_file(each.path.parent):
-            raise UserError(f"{each.path}: {unsound} is missing or was changed: ", each.how_to_make_it_again)
+            raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
     records = tuple(_public(each.record) for each in kept)
     keys = {each.record.key: public.key for each, public in zip(kept, records, strict=True)}
     answers = tuple(public_answers(each, keys) for each in without_failed_answers(answered, max_failures))
     entry = Entry(records=records, answers=answers)
-    # Without answers, an entry is the same as one of a version that does not know answers.
+    # An entry without answers has no empty list of them.
     body = entry.model_dump(mode="json", exclude=set() if answers else {"answers"})
     _check_entry(entry, path)
     _check_locks(records, [results, *map(Path, sources)], path)
@@ -106,7 +106,7 @@ def read_entry(path: Path) -> Entry:
             f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
         ) from None
     for fault in unclear_name(path.stem):
-        raise UserError(f"{path}: ", fault)
+        raise UserError(f"{path}: {fault}")
     if "records" not in body:
         raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {quoted(path)}")
     if written != FORMAT:
@@ -141,7 +141,7 @@ def _public(record: Record) -> Record:
     body = record.model_dump(mode="json", exclude={"traces", "generated", "named"})
     body |= public_value({name: body[name] for name in ("system", "settings", "name")})
     for stage in body["stages"]:
-        stage |= public_value({"name": stage["name"], "approximate": stage["approximate"]})
+        stage |= public_value({"name": stage["name"]})
     body["key"] = record_key(body["settings"], record.dataset.fingerprint)  # of the settings that others see
     body["run"]["file"] = f"{slug(body['system'])[:100]}-{body['key'][:10]}.trec.gz"
     return Record(**body)
@@ -152,17 +152,17 @@ def _check_entry(entry: Entry, path: Path) -> None:
     if not entry.records and not entry.answers:
         raise UserError(f"{path} has no records")
     for name, fault in submitted_answer_faults(entry.answers):
-        raise UserError(f"{path}: {name[:400]}: ", fault)
+        raise UserError(f"{path}: {name[:400]}: {fault}")
     if fault := repeat_fault(
         (f"{each.name} ({each.passages} passages, {each.form})", each.dataset.name, each.settings)
         for each in entry.answers
     ):
-        raise UserError(f"{path}: ", fault)
+        raise UserError(f"{path}: {fault}")
     if fault := repeat_fault((record.display_name, record.dataset.name, record.settings) for record in entry.records):
-        raise UserError(f"{path}: ", fault)
+        raise UserError(f"{path}: {fault}")
     for record in entry.records:
         for fault in _faults(record):
-            raise UserError(f"{path}: {record.display_name[:200]} on {record.dataset.name[:200]}: ", fault)
+            raise UserError(f"{path}: {record.display_name[:200]} on {record.dataset.name[:200]}: {fault}")
 
 
 def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) -> None:
@@ -176,7 +176,7 @@ def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) 
     locks, runs = locks_among(files), Counter((record.display_name, record.dataset.name) for record in records)
     for record in records:
         for fault in lock_faults(record, locks, runs[record.display_name, record.dataset.name]):
-            raise UserError(f"{path}: {record.display_name[:200]} on {record.dataset.name[:200]}: ", fault)
+            raise UserError(f"{path}: {record.display_name[:200]} on {record.dataset.name[:200]}: {fault}")
 
 
 def _faults(record: Record) -> Iterator[str]:
@@ -200,9 +200,6 @@ def _faults(record: Record) -> Iterator[str]:
         mean = math.fsum(values[name] for values in record.per_query.values()) / len(record.per_query)
         if not math.isclose(mean, value, abs_tol=1e-9):
             yield f"{name} is {value}, but the mean of its queries is {mean}"
-    approximate = [each for stage in record.stages for each in stage.approximate]
-    if any(not 0 <= value <= 1 for each in approximate for value in each.recall.values()):
-        yield "the recall of an approximate search is not between 0 and 1"
 
 
 def _measure_faults(record: Record) -> Iterator[str]:

@@ -20,12 +20,12 @@ from r2med.data.runs.run_file import decode_id, run_bytes
 from r2med.data.runs.trec import format_run
 from r2med.evaluation.measure import Measure, relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
+from r2med.evaluation.measure.scores import Scores
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
 from r2med.publication.leaderboard.answer_verification import answer_record_faults, unverified
@@ -63,7 +63,7 @@ class Verification:
     def __str__(self) -> str:
         run = f", repeat {self.repeat}" if self.repeat else ""
         record = f"{self.system} on {self.dataset}{run}: " if self.system else ""
-        return Notice(f"{self.entry}: {record}", self.verdict)
+        return f"{self.entry}: {record}{self.verdict}"
 
 
 def verified_entries(
@@ -157,8 +157,7 @@ class _Desk:
         if isinstance(dataset, str):
             yield dataset
         else:
-            yield from _data_faults(record, dataset)
-            yield from _run_faults(record, dataset, file)
+            yield from run_faults(record, dataset, file)
             yield from lock_faults(record, self._locks, runs)
 
 
@@ -184,10 +183,12 @@ def _loaded(facts: DatasetFacts, store: Store) -> Dataset | str:
     return dataset
 
 
-def _data_faults(record: Record, dataset: Dataset) -> Iterator[str]:
+def run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
+    """Yield what does not match between a record, its dataset and its run file, in the order of the checks."""
     yield from _fact_faults(record.dataset, dataset)
     if query_facts(dataset) != record.queries:
         yield _wrong_facts(dataset)
+    yield from _run_faults(record, dataset, file)
 
 
 def _wrong_facts(dataset: Dataset) -> str:
@@ -222,7 +223,7 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
     if unfounded := [name for name in record.mean if Measure.parse(name) not in scores.values]:
         yield f"it states {unfounded[0]}, but {dataset.name} does not have the labels for it"
         return
-    yield from _wrong_scores(record, scores.per_query)
+    yield from _wrong_scores(record, scores)
     if relevant_ranks(dataset.qrels, run) != record.gold:
         yield "the ranks of its relevant documents are not those of its run"
 
@@ -230,12 +231,12 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
 def _odd_lines(run: Run, file: Path) -> Iterator[str]:
     """Yield a fault if a file is not as r2med writes runs, because other tools could read something else in it.
 
-    Such are infinite scores, digits of other scripts, and ranks that do not follow the scores. Comments are allowed.
+    Such are infinite scores, digits of other scripts, ranks that do not follow the scores, and comments.
     """
     if not np.isfinite(run.scores).all():
         yield "its run has a score that is not a finite number"
     with run_bytes(file) as opened:
-        lines = [line for line in opened.read().split(b"\n") if not line.startswith(b"#")]
+        lines = opened.read().split(b"\n")
     tag = lines[0].rpartition(b" ")[2].decode(errors="replace")
     for number, (line, expected) in enumerate(zip_longest(lines, _written(run, tag), fillvalue=None), 1):
         if line != expected:
@@ -260,12 +261,16 @@ def _strange_ids(run: Run, dataset: Dataset) -> Iterator[str]:
         yield f"its run names document {missing[0]!r}, which {dataset.name} does not have"
 
 
-def _wrong_scores(record: Record, computed: Mapping[str, Mapping[Measure, float]]) -> Iterator[str]:
-    if computed.keys() != record.per_query.keys():
+def _wrong_scores(record: Record, computed: Scores) -> Iterator[str]:
+    if computed.per_query.keys() != record.per_query.keys():
         yield "its scored queries are not the judged queries"
         return
-    for query, values in computed.items():
+    for query, values in computed.per_query.items():
         for measure, value in values.items():
-            stated = record.per_query[query].get(str(measure))  # older records lack measures of aspects
+            stated = record.per_query[query].get(str(measure))
             if stated is not None and not math.isclose(stated, value, abs_tol=1e-9):
                 yield f"{measure} of query {query} is {stated:.4f}, but its run gives {value:.4f}"
+    for measure, value in computed.mean.items():
+        stated = record.mean.get(str(measure))
+        if stated is not None and not math.isclose(stated, value, abs_tol=1e-9):
+            yield f"its {measure} is {stated:.4f}, but its run gives {value:.4f}"

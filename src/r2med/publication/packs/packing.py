@@ -1,14 +1,19 @@
-"""Write a pack: records, and what they need from the store, as one zip file with a manifest. The bytes are determined
-by the content: names are sorted, and no part has a date."""
+"""Write a pack: records with the files beside them, and what they read from the store, as one zip file.
+
+Each system runs once more on the store, and all that it reads is noted. Nothing is asked, encoded or downloaded, and
+the run must come out with the bytes of the record's run file. So the same command reads the same from a store that has
+only the pack. The bytes of a pack depend on its content alone: names are sorted, and no file has a date.
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-import re
+import shlex
 import shutil
+import tempfile
 import zipfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,55 +21,30 @@ from typing import Any
 
 from r2med.data import Dataset
 from r2med.data.given_data import GivenData
-from r2med.data.loading import load_new
-from r2med.evaluation.records.answer_record import answers_path
+from r2med.data.loading import load_dataset
+from r2med.evaluation.records.answer_collection import answer_files, read_current
+from r2med.evaluation.records.answer_record import AnswerRecord, answers_path
 from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
-from r2med.evaluation.records.record import Record
-from r2med.evaluation.records.repeats import repeat_fault
-from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.evaluation.running.evaluation import generated_path, run_path, slug, traces_path
-from r2med.evaluation.running.ir_metadata import metadata_path
-from r2med.foundation.core.cost import Cost, total
+from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.records.repeats import repeat_fault, repeat_setting, setting_difference
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
+from r2med.evaluation.running.evaluation import evaluated, generated_path, run_path, slug
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.version import __version__
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, digest
-from r2med.foundation.store.artefacts import is_content
-from r2med.foundation.store.files import scratch_beside, sha256
-from r2med.foundation.store.manifest import MANIFEST, read_manifest, seal
-from r2med.publication.bridges.data_export import write_layout
-from r2med.publication.packs.gathering import Needed, command_of, find_datasets, flags_of, needed
-from r2med.publication.packs.pack_manifest import (
-    KIND_OF_ROWS,
-    MANIFEST_NAME,
-    PackedDataset,
-    PackedRecord,
-    PackManifest,
-    PackPart,
-    PartKind,
-    saved_values,
-)
-from r2med.publication.packs.packed_answers import (
-    PackedAnswers,
-    answer_command,
-    answer_reads,
-    answers_of,
-    form_of,
-    given_nuggets,
-    nuggets_path,
-)
-from r2med.publication.packs.packed_rows import row_lines
-from r2med.systems.retrieve.stored_search import remembered_latencies
+from r2med.foundation.store.files import json_line, scratch_beside, sha256
+from r2med.foundation.store.memo import memo_rows
+from r2med.foundation.store.reads import Reads, noted_reads
+from r2med.publication.packs.pack_file import MANIFEST_NAME, META_NAME, PackedFile, PackedRecord, PackManifest
 from r2med.systems.retrieve.vectors.vector_shard import open_shard
+from r2med.systems.system import System
 
 _DATE = (1980, 1, 1, 0, 0, 0)
-_FREE = re.compile(r"(cc0|cc-by|pddl|odc-by|odbl|mit\b|apache-2|bsd|public domain)", re.IGNORECASE)
-"""Licences that allow everyone to pass texts on unchanged."""
-_TEXT_ENDINGS = (".json", ".jsonl", ".yml", ".toml", ".md")
-_OF_DATASETS = ("/corpus.jsonl", "/query.jsonl", "/qrels.jsonl")
-_NAME = re.compile(r"[\w.+=@%-]{1,180}")
+_RANKINGS = ("run", "recall")
+"""Kinds of artefacts that are no vectors."""
 
 
 @dataclass(frozen=True)
@@ -72,41 +52,57 @@ class _PartSource:
     """A file of a pack before it is written: its bytes, or the file that has them."""
 
     path: str
-    kind: PartKind
     content: bytes | Path
-    key: str = ""
-    datasets: tuple[str, ...] = ()
+    datasets: tuple[str, ...]
 
-    def part(self, licences: Mapping[str, str]) -> PackPart:
+    def listed(self) -> PackedFile:
+        """Return its line in the manifest."""
         if isinstance(self.content, Path):
             size, sha = self.content.stat().st_size, sha256(self.content)
         else:
             size, sha = len(self.content), hashlib.sha256(self.content).hexdigest()
-        stated = {licences[name] for name in self.datasets}
-        return PackPart(
-            path=self.path,
-            kind=self.kind,
-            key=self.key,
-            size=size,
-            sha256=sha,
-            datasets=self.datasets,
-            licence="" if "" in stated else ", ".join(sorted(stated)),
-        )
+        return PackedFile(path=self.path, size=size, sha256=sha, datasets=self.datasets)
 
 
 def write_pack(
     sources: Sequence[str | Path],
     file: Path,
-    kinds: Sequence[str],
     runtime: Runtime,
     *,
     results: Path,
     data: Sequence[GivenData] = (),
-    corpus_licence: str = "",
-    nuggets: Path | str = "",
+    vectors: bool = True,
 ) -> PackManifest:
-    """Write records and what they need from the store as one file. `kinds` are checked by `chosen_kinds`."""
+    """Write records and what they read from the store as one file."""
     collection = collect(sources, results)
+    _check_collection(collection)
+    answers = _answers_of(collection)
+    datasets = _find_datasets(collection, data, runtime)
+    reads: dict[str, Reads] = {}
+    for name, dataset in datasets.items():
+        with noted_reads(search_again=vectors) as reads[name]:
+            for kept in collection.runs_of_all:
+                if kept.record.dataset.name == name:
+                    _run_again(kept, dataset, runtime)
+    with scratch_beside(file.absolute()) as scratch:
+        found = [*_results(collection, answers), *_artefacts(reads, runtime.store, vectors, scratch)]
+        found += _rows(reads, vectors)
+        parts = {part.path: part for part in found}
+        manifest = PackManifest(
+            r2med=__version__,
+            records=tuple(_packed_records(collection, answers)),
+            files=tuple(parts[path].listed() for path in sorted(parts)),
+        )
+        _refuse_secrets(manifest, parts)
+        _write(manifest, parts, scratch / "pack.zip")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (scratch / "pack.zip").chmod(0o600)  # answers and vectors may reveal texts: who gets it is for you to say
+        (scratch / "pack.zip").replace(file)
+    return manifest
+
+
+def _check_collection(collection: RecordCollection) -> None:
+    """Raise UserError if records do not belong together, or if a file beside one is missing or was changed."""
     for kept in collection.runs_of_all:
         if kept.record.apart:
             raise UserError(f"{kept.path} does not belong among other systems: {kept.record.apart}")
@@ -116,87 +112,95 @@ def write_pack(
     ]
     if fault := repeat_fault(runs):
         raise UserError(fault)
-    answers = answers_of(collection) if "answers" in kinds else []
-    datasets = find_datasets(collection, data, runtime)
-    licences = {name: _licence(dataset, corpus_licence) for name, dataset in datasets.items()}
-    if "corpus" in kinds:
-        _check_licences(licences)
-    read = needed(collection, datasets, runtime, vectors="vectors" in kinds)
-    for each in answers:
-        need = read[each.retrieval.record.dataset.name]
-        need.add(answer_reads(each, need.dataset, runtime, nuggets), need.answers)
-    with scratch_beside(file.absolute()) as scratch:
-        scratch.mkdir()
-        said = _answer_files(answers, datasets, nuggets)
-        found = [*_records(collection, kinds), *said, *_stored(read, kinds, runtime.store, scratch)]
-        if "corpus" in kinds:
-            found += _corpora(datasets, scratch, runtime.store)
-        by_path = {source.path: source for source in found}
-        manifest = PackManifest(
-            r2med=__version__,
-            records=(*_packed_records(collection, runtime), *_packed_answers(answers, datasets, runtime, nuggets)),
-            datasets=tuple(_packed_dataset(name, dataset, licences[name]) for name, dataset in datasets.items()),
-            saves=saved_values(_saved(collection, answers)),
-            parts=tuple(by_path[path].part(licences) for path in sorted(by_path)),
-        )
-        _check_public(manifest, by_path.values())
-        _write(manifest, by_path, scratch / "pack.zip")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        (scratch / "pack.zip").chmod(0o600)  # answers and vectors may reveal texts: who gets it is for you to say
-        (scratch / "pack.zip").replace(file)
-    return manifest
 
 
-def _licence(dataset: Dataset, given: str) -> str:
-    return (dataset.card.licence if dataset.card else "") or given
+def _answers_of(collection: RecordCollection) -> list[tuple[AnswerRecord, Path]]:
+    """Return the answer records beside the records of a collection that were read from them."""
+    keys = {kept.record.key for kept in collection.runs_of_all}
+    files = sorted({file for kept in collection.runs_of_all for file in answer_files(kept.path.parent)})
+    found = [(record, path) for record, path in read_current(files) if record.settings.get("retrieval") in keys]
+    for record, path in found:
+        record.given(path.parent)  # raises UserError if its answers are missing or were changed
+    return found
 
 
-def _check_licences(licences: Mapping[str, str]) -> None:
-    """Raise UserError if a licence does not allow the documents to be passed on."""
-    for name, licence in licences.items():
-        if not licence:
+def _find_datasets(collection: RecordCollection, data: Sequence[GivenData], runtime: Runtime) -> dict[str, Dataset]:
+    """Return the datasets of records by name. Raises UserError if one is not here, or has changed since."""
+    places = given_places(data, runtime.store)
+    found: dict[str, Dataset] = {}
+    for name in collection.datasets:
+        try:
+            place = places.get(name, name)
+            found[name] = place if isinstance(place, Dataset) else load_dataset(place, runtime.store)
+        except UserError as error:
+            raise UserError(f"{name}: {error} (name the folder of your own data: r2med pack --data FOLDER)") from None
+    for kept in collection.runs_of_all:
+        name = kept.record.dataset.name
+        if kept.record.dataset.fingerprint != found[name].fingerprint:
+            raise UserError(f"{kept.path}: {name} has changed since this record was made: run it again")
+    return found
+
+
+def _run_again(kept: StoredRecord, dataset: Dataset, runtime: Runtime) -> None:
+    """Run the system of a record again. Raises UserError if the store does not give the same run."""
+    record = kept.record
+    opened = runtime.with_settings(**_model_settings(record.settings, runtime), repeat=record.repeat)
+    try:
+        system = System.parse(record.system, opened)
+        expansion = system.expand(dataset, runtime.store)
+        settings = {**system.key(dataset, expansion), "k": record.settings["k"], **repeat_setting(system.repeat)}
+        if record_key(settings, dataset.fingerprint) != record.key:
             raise UserError(
-                f"the licence of {name} is not known: pack it without corpus, or say under which licence you "
-                "may pass on its documents: r2med pack --corpus-licence NAME"
+                f"{setting_difference(record.settings, settings)} in the record: give the flags of its r2med run"
             )
-        if not _FREE.match(licence.strip()):
-            raise UserError(f"the licence of {name}, {licence}, may not allow others to have it: pack without corpus")
+        with tempfile.TemporaryDirectory(prefix="r2med-") as folder:
+            made, _ = evaluated(system, dataset, Path(folder), record.settings["k"], runtime.store, expansion=expansion)
+        if record.run is None or made.run is None or made.run.sha256 != record.run.sha256:
+            raise UserError("this store gives another run than that of the record")
+    except UserError as error:
+        again = shlex.join(["r2med", "run", record.system, *(["--name", record.name] if record.name else [])])
+        where = f"{kept.path}: {record.system} on {record.dataset.name}: "
+        raise UserError(f"{where}{error}; run it again ({again}), then pack it") from None
 
 
-def _records(collection: RecordCollection, kinds: Sequence[str]) -> Iterator[_PartSource]:
-    """Yield the records and the files beside them, with the paths that they have in a folder of results."""
+def _model_settings(settings: Mapping[str, Any], runtime: Runtime) -> dict[str, str]:
+    """Return the precision and the library of a record's models as fields of Setup, unless the user gave others."""
+    backend = next(iter({*values_of(settings, "backend")} - {"openai", "local", "scripted"}), "torch")
+    if backend != "torch":
+        return {"backend": backend} if runtime.setup.backend == "torch" else {}
+    dtypes = {*values_of(settings, "dtype")}
+    return {"dtype": dtypes.pop()} if len(dtypes) == 1 and runtime.setup.dtype == "auto" else {}
+
+
+def values_of(settings: Any, name: str) -> Iterator[str]:
+    """Yield every value of this name in nested settings."""
+    if isinstance(settings, Mapping):
+        if isinstance(settings.get(name), str):
+            yield settings[name]
+        settings = list(settings.values())
+    if isinstance(settings, list | tuple):
+        for part in settings:
+            yield from values_of(part, name)
+
+
+def _results(collection: RecordCollection, answers: Sequence[tuple[AnswerRecord, Path]]) -> Iterator[_PartSource]:
+    """Yield records and the files beside them. Conversations of agents stay: they quote the documents they read."""
     for kept in collection.runs_of_all:
         record, path = kept.record, kept.path
         _refuse_paths(path, record.system, {"system": record.system, "settings": record.settings}, "run")
-        beside: list[tuple[str, Path]] = [("records", path)]
-        if "runs" in kinds and record.run:
-            beside += [("runs", file) for file in (run_path(path), metadata_path(run_path(path))) if file.is_file()]
-        if "texts" in kinds and record.generated:
-            beside.append(("texts", generated_path(path)))
-        if "corpus" in kinds and record.traces:  # a conversation quotes the documents that the agent read
-            beside.append(("corpus", traces_path(path)))
-        name = Record.read(path).dataset.name
-        folder = "/".join(["results", *map(slug, name.split("/"))])
-        for kind, file in beside:
-            yield _PartSource(f"{folder}/{_safe(file.name)}", kind, file, record.key, (record.dataset.name,))  # type: ignore[arg-type]
-
-
-def _answer_files(
-    answers: Sequence[PackedAnswers], datasets: Mapping[str, Dataset], nuggets: Path | str
-) -> Iterator[_PartSource]:
-    """Yield the answer records, the files of their answers and their nuggets, beside the records that were read."""
-    for each in answers:
-        record = each.record
-        body = record.model_dump(mode="json")
+        beside = [kept.run_file or run_path(path), *([generated_path(path)] if record.generated else [])]
+        for file in (path, *(file for file in beside if file.is_file())):
+            yield _beside(file, record.dataset.name)
+    for answer, path in answers:
+        body = answer.model_dump(mode="json")
         stated = {name: body[name] for name in ("system", "reader", "settings", "notices", "judge")}
-        _refuse_paths(each.path, record.name, stated, "answer")
-        folder = "/".join(["results", *map(slug, Record.read(each.retrieval.path).dataset.name.split("/"))])
-        of_dataset = (each.retrieval.record.dataset.name,)
-        for file in (each.path, answers_path(each.path)):
-            yield _PartSource(f"{folder}/{_safe(file.name)}", "answers", file, record.key, of_dataset)
-        if given := given_nuggets(record, datasets[of_dataset[0]], nuggets):
-            name = _safe(nuggets_path(each.path).name)
-            yield _PartSource(f"{folder}/{name}", "answers", Path(given), record.key, of_dataset)
+        _refuse_paths(path, answer.name, stated, "answer")
+        for file in (path, answers_path(path)):
+            yield _beside(file, answer.dataset.name)
+
+
+def _beside(file: Path, dataset: str) -> _PartSource:
+    return _PartSource("/".join(["results", *map(slug, dataset.split("/")), file.name]), file, (dataset,))
 
 
 def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str) -> None:
@@ -207,167 +211,98 @@ def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str
             again = f"{command} it again from the folder in which its models are, as {public_value(name)}"
             raise UserError(f"{begin}{again}")
         raise UserError(
-            f"{begin}give the model a name with ",
-            Setting("Setup", model_paths={"NAME": "PATH"}),
-            f", and {command} it again",
+            f"{begin}give the model a name with model_paths (--model-path NAME=PATH), and {command} it again",
         )
 
 
-def _stored(read: Mapping[str, Needed], kinds: Sequence[str], store: Store, scratch: Path) -> Iterator[_PartSource]:
-    """Yield artefacts and rows of the store."""
+def _artefacts(reads: Mapping[str, Reads], store: Store, vectors: bool, scratch: Path) -> Iterator[_PartSource]:
+    """Yield the arrays and the metadata of what was read, without names of this machine."""
     users: dict[tuple[str, str], list[str]] = {}
-    for name, need in read.items():
-        for artefact in need.artefacts:
-            users.setdefault(artefact, []).append(name)
-        yield from _rows(name, need, kinds)
-        for path, (key, content) in need.generations.items() if "texts" in kinds else ():
-            inside = "/".join(map(_safe, path.split("/")))
-            yield _PartSource(f"generations/{inside}", "texts", content, key, (name,))
-    for (kind, key), names in sorted(users.items()):
-        wanted: PartKind = "runs" if kind in ("run", "recall") else "vectors"
-        if wanted in kinds:
-            yield from _artefact(_whole(store, kind, key, scratch), wanted, tuple(names), store)
+    for name, read in reads.items():
+        for place in read.artefacts:
+            users.setdefault(place, []).append(name)
+    for (kind, key), datasets in sorted(users.items()):
+        if not vectors and kind not in _RANKINGS:
+            continue
+        artefact = store.get(kind, key)
+        assert artefact is not None, "it was just read"
+        folder, meta = artefact.path, artefact.meta
+        if meta.get("sources") and (shard := open_shard(store, kind, key)) is not None:
+            folder = scratch / kind / key  # vectors that lie in those of other corpora are gathered, without the others
+            folder.mkdir(parents=True)
+            meta = shard.write_whole(folder)
+        meta = {**meta, "about": {"model": public_value(meta.get("about", {}).get("model", ""))}}
+        body = json.dumps(meta, sort_keys=True).encode()
+        yield _PartSource(f"artefacts/{kind}/{key}/{META_NAME}", body, tuple(datasets))
+        for file in sorted(folder.glob("*.npy")):
+            yield _PartSource(f"artefacts/{kind}/{key}/{file.name}", file, tuple(datasets))
 
 
-def _whole(store: Store, kind: str, key: str, scratch: Path) -> Path:
-    """Return the folder of an artefact. Vectors that lie in those of other corpora are gathered, without the others."""
-    folder = store.root / kind / key
-    if "sources" not in read_manifest(folder)["meta"] or (shard := open_shard(store, kind, key)) is None:
-        return folder
-    gathered = scratch / kind / key
-    gathered.mkdir(parents=True)
-    seal(gathered, shard.write_whole(gathered))
-    return gathered
+def _rows(reads: Mapping[str, Reads], vectors: bool) -> Iterator[_PartSource]:
+    """Yield the rows that were read, a file for each table and dataset."""
+    for dataset, read in reads.items():
+        for file, keys in read.rows.items():
+            folder = file.parent.name
+            if folder == "remote":
+                raise UserError(f"a system read documents of a search server on {dataset}, which a pack cannot hold")
+            if folder == "api" and not vectors:
+                continue
+            with memo_rows(file) as table:
+                values = table.get(sorted(keys))
+            lines = (
+                {"key": key.hex(), "value": base64.b64encode(_public_row(folder, values[key])).decode()}
+                for key in sorted(values)
+            )
+            path = f"rows/{folder}/{file.stem}/{digest(dataset)[:12]}.jsonl"
+            yield _PartSource(path, b"".join(map(json_line, lines)), (dataset,))
 
 
-def _artefact(folder: Path, part: PartKind, datasets: tuple[str, ...], store: Store) -> Iterator[_PartSource]:
-    kind, key = folder.parent.name, folder.name
-    manifest = json.loads((folder / MANIFEST).read_bytes())
-    meta = manifest["meta"]
-    # A part of a fusion may have been timed after its run was stored.
-    if kind == "run" and not meta["cost"].get("latencies") and (seconds := remembered_latencies(store, key)):
-        meta = {**meta, "cost": {**meta["cost"], "latencies": list(seconds)}}
-    if "about" in meta:
-        meta = {**meta, "about": {**public_value(meta["about"]), "dataset": datasets[0]}}  # not a label with a folder
-    body = json.dumps({"files": manifest["files"], "meta": meta}, sort_keys=True).encode()
-    yield _PartSource(f"artefacts/{kind}/{key}/{MANIFEST}", part, body, key, datasets)
-    for name in sorted(filter(is_content, manifest["files"])):
-        yield _PartSource(f"artefacts/{kind}/{key}/{name}", part, folder / name, key, datasets)
+def _public_row(folder: str, value: bytes) -> bytes:
+    """Return a row without the name of the process that asked an LLM, which contains that of the machine."""
+    if folder != "journal":
+        return value
+    row = json.loads(value)
+    row.pop("process", None)
+    return json.dumps({**row, "model": public_value(row["model"])}).encode("ascii")
 
 
-def _rows(dataset: str, need: Needed, kinds: Sequence[str]) -> Iterator[_PartSource]:
-    """Yield the rows of each file. Answers of LLMs are texts of expansions, rerankings or answers of readers."""
-    by_kind: dict[tuple[PartKind, Path], set[bytes]] = {}
-    of_llms: PartKind
-    for of_llms, rows in (("texts", need.texts), ("rerankings", need.scores), ("answers", need.answers)):
-        for file, keys in rows.items():
-            by_kind.setdefault((KIND_OF_ROWS.get(file.parent.name, of_llms), file), set()).update(keys)
-    for (kind, file), keys in sorted(by_kind.items()):
-        if kind in kinds:
-            path = f"rows/{kind}/{file.parent.name}/{_safe(file.stem)}/{digest(dataset)[:12]}.jsonl"
-            yield _PartSource(path, kind, row_lines(file, keys), datasets=(dataset,))
-
-
-def _corpora(datasets: Mapping[str, Dataset], scratch: Path, store: Store) -> Iterator[_PartSource]:
-    """Yield the files of datasets in the benchmark's layout. Read back, they must give the same fingerprint.
-
-    Raises UserError if two datasets would share a folder, which on some computers has no capital letters.
-    """
-    for folder_name, count in Counter(slug(name).casefold() for name in datasets).items():
-        if count > 1:
-            both = " and ".join(name for name in datasets if slug(name).casefold() == folder_name)
-            raise UserError(f"{both} would share a folder of the pack: pack one of them at a time")
-    for name, dataset in datasets.items():
-        folder = scratch / "data" / slug(name)
-        write_layout(dataset, "hub", folder)
-        card = dataset.folder / "card.toml" if dataset.folder else None
-        if card is not None and card.is_file():
-            shutil.copyfile(card, folder / "card.toml")
-        if load_new(folder, name, dataset.own_folder, store).fingerprint != dataset.fingerprint:
-            raise UserError(f"{name} cannot be written so that it reads back unchanged: pack it without corpus")
-        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-            inside = "/".join(map(_safe, file.relative_to(folder).parts))
-            yield _PartSource(f"data/{slug(name)}/{inside}", "corpus", file, dataset.fingerprint, (name,))
-
-
-def _safe(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise UserError(f"the file name {name[:100]!r} cannot be part of a pack")
-    return name
-
-
-def _packed_records(collection: RecordCollection, runtime: Runtime) -> Iterator[PackedRecord]:
-    ordered = sorted(
-        collection.runs_of_all,
-        key=lambda each: (each.record.dataset.name, each.record.display_name, each.record.repeat),
-    )
-    runs = Counter((kept.record.display_name, kept.record.dataset.name) for kept in collection.runs_of_all)
-    for kept in ordered:
-        record = kept.record
-        yield PackedRecord(
-            system=record.system,
-            dataset=record.dataset.name,
-            key=record.key,
-            command=command_of(record, *flags_of(runtime), repeats=runs[record.display_name, record.dataset.name]),
-        )
-
-
-def _packed_answers(
-    answers: Sequence[PackedAnswers], datasets: Mapping[str, Dataset], runtime: Runtime, nuggets: Path | str
+def _packed_records(
+    collection: RecordCollection, answers: Sequence[tuple[AnswerRecord, Path]]
 ) -> Iterator[PackedRecord]:
-    for each in sorted(answers, key=lambda each: (each.record.dataset.name, each.record.name, each.record.key)):
-        name = each.retrieval.record.dataset.name
-        given = given_nuggets(each.record, datasets[name], nuggets)
-        beside = Path("results", *map(slug, name.split("/")), nuggets_path(each.path).name) if given else ""
-        command = answer_command(each.record, form_of(datasets[name]), *flags_of(runtime), nuggets=beside)
-        yield PackedRecord(system=each.record.name, dataset=name, key=each.record.key, command=command)
+    records: list[tuple[Record | AnswerRecord, str]] = [
+        *((kept.record, kept.record.display_name) for kept in collection.runs_of_all),
+        *((record, record.name) for record, _ in answers),
+    ]
+    for record, name in sorted(records, key=lambda each: (each[0].dataset.name, each[1], each[0].repeat)):
+        yield PackedRecord(system=name, dataset=record.dataset.name)
 
 
-def _packed_dataset(name: str, dataset: Dataset, licence: str) -> PackedDataset:
-    return PackedDataset(name=name, fingerprint=dataset.fingerprint, licence=licence, source=dataset.source)
-
-
-def _saved(collection: RecordCollection, answers: Sequence[PackedAnswers]) -> Cost:
-    """Return the cost of everything that the records needed. What two records of systems share counts once."""
-    shared: dict[object, Cost] = {}
-    for kept in collection.runs_of_all:
-        dataset = kept.record.dataset
-        before: list[str | int] = []
-        for stage in kept.record.stages:
-            before += [stage.name, *([kept.record.repeat] if stage.can_vary else [])]
-            shared[dataset.fingerprint, tuple(before)] = stage.cost
-            shared[dataset.corpus_fingerprint, stage.name] = stage.prepared
-    asking = [cost for each in answers for part, cost in each.record.costs.items() if part != "retrieval"]
-    return total([*shared.values(), *asking])
-
-
-def _check_public(manifest: PackManifest, sources: Any) -> None:
+def _refuse_secrets(manifest: PackManifest, parts: Mapping[str, _PartSource]) -> None:
     """Raise UserError if a text of the pack contains a secret or a path of this machine."""
     refuse_secrets(manifest.model_dump_json(), "pack")
-    for source in sources:
-        if source.path.endswith(_TEXT_ENDINGS) and not source.path.endswith(_OF_DATASETS):
-            content = source.content.read_bytes() if isinstance(source.content, Path) else source.content
+    for part in parts.values():
+        if not part.path.endswith((".npy", ".gz")):
+            content = part.content.read_bytes() if isinstance(part.content, Path) else part.content
             refuse_secrets(content.decode("utf-8", "replace"), "pack")
 
 
-def _write(manifest: PackManifest, sources: Mapping[str, _PartSource], path: Path) -> None:
+def _write(manifest: PackManifest, parts: Mapping[str, _PartSource], path: Path) -> None:
     body = manifest.model_dump_json(indent=1).encode() + b"\n"
     with zipfile.ZipFile(path, "x", allowZip64=True) as archive:
-        _write_part(archive, MANIFEST_NAME, body)
-        for part in manifest.parts:
-            _write_part(archive, part.path, sources[part.path].content)
+        _write_part(archive, _PartSource(MANIFEST_NAME, body, ()))
+        for each in manifest.files:
+            _write_part(archive, parts[each.path])
 
 
-def _write_part(archive: zipfile.ZipFile, name: str, content: bytes | Path) -> None:
-    info = zipfile.ZipInfo(name, _DATE)
+def _write_part(archive: zipfile.ZipFile, part: _PartSource) -> None:
+    info = zipfile.ZipInfo(part.path, _DATE)
     # Vectors and gzipped runs do not become smaller.
-    info.compress_type = zipfile.ZIP_DEFLATED if name.endswith(_TEXT_ENDINGS) else zipfile.ZIP_STORED
+    info.compress_type = zipfile.ZIP_STORED if part.path.endswith((".npy", ".gz")) else zipfile.ZIP_DEFLATED
     info.external_attr = 0o100644 << 16
     info.create_system = 3  # the same bytes on every platform
-    info.file_size = content.stat().st_size if isinstance(content, Path) else len(content)
-    with archive.open(info, "w") as target:
-        if isinstance(content, Path):
-            with content.open("rb") as file:
-                shutil.copyfileobj(file, target, 1 << 20)
-        else:
-            target.write(content)
+    if isinstance(part.content, bytes):
+        archive.writestr(info, part.content)
+        return
+    info.file_size = part.content.stat().st_size
+    with archive.open(info, "w") as target, part.content.open("rb") as file:
+        shutil.copyfileobj(file, target, 1 << 20)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from r2med.evaluation.records.answer_collection import RETRIEVED
-from r2med.evaluation.records.answer_words import CONDITIONS, AnswerStatus, Condition
+from r2med.evaluation.records.answer_words import CONDITIONS, AnswerGrade, AnswerStatus, Condition
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,6 @@ class AnswerMeasure:
 
 MEASURES = (
     AnswerMeasure("accuracy", "Accuracy"),
-    AnswerMeasure("undecided", "Undecided"),
     AnswerMeasure(
         "nugget-recall",
         "Nugget recall",
@@ -132,17 +131,25 @@ ABOUT_CONDITION: Mapping[Condition, str] = {
 
 ABOUT_STATUS: Mapping[AnswerStatus, str] = {
     "answered": "",
-    "refused": "The reader declined to answer, so the answer counts as wrong.",
-    "other language": "The answer is not in the language of the question, so it counts as wrong.",
-    "copied": "The answer only repeats the question, so it counts as wrong.",
+    "no option": "The answer states none of the options, or several, so it counts as wrong.",
+    "refused": "The server of the LLM says that it refused to answer, so the answer counts as wrong.",
     "cut off": "The reader wrote until its token limit and was not finished, so the answer counts as wrong.",
     "unreadable": "The answer does not have the form that was asked for, so it counts as wrong.",
     "failed": "The request failed, so there is no answer and no score. The same command asks it again.",
 }
 
 
+GRADE_WORDS: Mapping[AnswerGrade, str] = {
+    "nothing": "abstained",
+    "wrong": "wrong",
+    "partly": "partly right",
+    "right": "right",
+}
+"""Grade of the judge -> the word that pages show."""
+
+
 def answer_labels() -> dict[str, Any]:
-    """Return the lists of conditions, measures and statuses, and the condition that systems are ranked by."""
+    """Return the lists of conditions, measures, statuses and so on, and the condition that systems are ranked by."""
     return {
         "condition": RETRIEVED,
         "conditions": [
@@ -151,4 +158,5 @@ def answer_labels() -> dict[str, Any]:
         ],
         "measures": [asdict(measure) for measure in MEASURES],
         "statuses": dict(ABOUT_STATUS),
+        "grades": dict(GRADE_WORDS),
     }

@@ -1,21 +1,18 @@
-"""The data of the page Answers: each system with each reader, its scores by what was read, statuses, judge and cost."""
+"""The data of the page Answers: each system with each reader, its scores, statuses and grades, judge and cost."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth
-from r2med.evaluation.comparison.standings import run_words
-from r2med.evaluation.comparison.undecided_ranges import with_ranges
+from r2med.evaluation.comparison.standings import run_words, with_intervals
 from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.answer_collection import (
-    MAIN_MEASURE,
     RETRIEVED,
-    UNDECIDED,
     AnswerCollection,
     StoredAnswers,
 )
@@ -64,7 +61,6 @@ def _view(
                 "systems": each.systems,
                 "questions": each.questions,
                 "observed": each.observed,
-                "corrected": share_data(each.corrected),
             }
             for each in correlations(kept, data=datasets)
         ],
@@ -105,7 +101,14 @@ def _rows(
             "scores": {condition: _scores(sources, condition) for condition in CONDITIONS},
             "gain": known_score(value.gain) if value else None,
             "share": share_data(value.share) if value else None,
-            "statuses": {condition: _statuses(records.values(), condition) for condition in CONDITIONS},
+            "statuses": {
+                condition: _counts(record.statuses.get(condition, {}) for record in records.values())
+                for condition in CONDITIONS
+            },
+            "grades": {
+                condition: _counts(record.grades.get(condition, {}) for record in records.values())
+                for condition in CONDITIONS
+            },
             "cost": _cost(records.values(), RETRIEVED),
             "costs": {condition: _cost(records.values(), condition) for condition in CONDITIONS},
             "judging": _judging(records.values()),
@@ -118,9 +121,8 @@ def _rows(
 
 
 def _runs(sources: Sequence[StoredAnswers]) -> str:
-    """Return in words how often a system was read; empty for records that do not say if they vary."""
-    varies = [each.record.varies for each in sources]
-    return "" if None in varies else run_words(min(len(each.runs) for each in sources), any(varies))
+    """Return in words how often a system was read."""
+    return run_words(min(len(each.runs) for each in sources), any(each.record.varies for each in sources))
 
 
 def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
@@ -146,31 +148,28 @@ def _scores(sources: Sequence[StoredAnswers], condition: Condition) -> dict[str,
         known = any(measure in each.record.per_query[condition][query] for each, ids in asked.values() for query in ids)
         if known and all(ids for _, ids in asked.values()):
             points = {name: _points([each.record], condition, measure, ids) for name, (each, ids) in asked.items()}
-            further = UNDECIDED if measure == MAIN_MEASURE else ""
-            added = {name: _points([each.record], condition, further, ids) for name, (each, ids) in asked.items()}
             runs = {name: [_points(each.runs, condition, measure, ids)] for name, (each, ids) in asked.items()}
             spread = run_spread(SingleRuns(runs, [varies]))
-            scores[measure] = known_score(with_ranges(points, added, spread=spread)[0])
+            scores[measure] = known_score(with_intervals(points, spread=spread)[0])
     return scores
 
 
 def _asked(record: AnswerRecord, condition: Condition, measure: str) -> list[str]:
-    """Return the questions that have a value of a measure. Undecided is one of those with an accuracy."""
-    needed = MAIN_MEASURE if measure == UNDECIDED else measure
-    return [query for query, scores in record.per_query.get(condition, {}).items() if needed in scores]
+    """Return the questions that have a value of a measure."""
+    return [query for query, scores in record.per_query.get(condition, {}).items() if measure in scores]
 
 
 def _points(records: Sequence[AnswerRecord], condition: Condition, measure: str, ids: Sequence[str]) -> Floats:
-    """Return records × questions. Choices are never undecided, and have no value of that measure."""
-    rows = [[record.per_query[condition][query].get(measure, 0.0) for query in ids] for record in records]
+    """Return records × questions in points."""
+    rows = [[record.per_query[condition][query][measure] for query in ids] for record in records]
     return 100 * np.array(rows)
 
 
-def _statuses(records: Collection[AnswerRecord], condition: Condition) -> dict[str, int]:
+def _counts(parts: Iterable[Mapping[Any, int]]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for record in records:
-        for status, count in record.statuses.get(condition, {}).items():
-            counts[status] = counts.get(status, 0) + count
+    for part in parts:
+        for word, count in part.items():
+            counts[word] = counts.get(word, 0) + count
     return counts
 
 

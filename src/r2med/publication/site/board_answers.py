@@ -34,9 +34,8 @@ def read_board_answers(
     sources: Sequence[str | Path],
     collection: RecordCollection,
     submitted: Sequence[StoredAnswers] = (),
-    results: Path | str = "results",
 ) -> AnswerCollection:
-    """Read the answer records in folders, in files, or of systems by name in `results`. There may be none.
+    """Read the answer records in folders, in files, or of systems by name in the folder `results`. There may be none.
 
     Those of entries, `submitted`, come after them. A record that r2med did not write, and one on other data than those
     of `collection`, is reported and left out. If another record has the system and the reader of an entry, the name of
@@ -54,7 +53,7 @@ def read_board_answers(
         return not fault
 
     kept = []
-    files = dict.fromkeys(_files(sources, Path(results)))
+    files = dict.fromkeys(_files(sources))
     records = {path: honestly_named(record, path) for record, path in read_current(dict.fromkeys(p for p, _ in files))}
     for path, system in files:
         if path in records and system in ("", records[path].system):
@@ -101,12 +100,12 @@ def _cell(each: StoredAnswers) -> tuple[object, ...]:
     return each.record.name, each.record.passages, each.record.form, each.record.dataset.name
 
 
-def _files(sources: Sequence[str | Path], results: Path) -> Iterator[tuple[Path, str]]:
+def _files(sources: Sequence[str | Path]) -> Iterator[tuple[Path, str]]:
     """Yield each file, and the system that it must be of; empty for any system."""
     for source in sources:
         path = Path(source)
         if is_answer_file(source):
             yield path, ""
         elif not path.is_file():
-            folder, system = (path, "") if path.is_dir() else (results, str(source))
+            folder, system = (path, "") if path.is_dir() else (Path("results"), str(source))
             yield from ((file, system) for file in answer_files(folder))

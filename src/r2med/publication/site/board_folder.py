@@ -23,20 +23,20 @@ FILE_NAMES = re.compile(r"index\.html|assets/[\w-]+\.\w+|data/(?:[\w-]+/)*[\w-]+
 
 Digests = Mapping[str, str]
 
-_DATA_FILES = (b"pages.data(", b"board.data(")
-"""How data files begin: those of this version and of boards that were made before."""
+_DATA_FILE = b"pages.data("
+"""How data files begin."""
 
 
 @contextlib.contextmanager
-def updated_board(folder: Path) -> Iterator[Path]:
+def updated_board(folder: Path, *, private: bool) -> Iterator[Path]:
     """Yield an empty folder. At the end of the block its files become the board in `folder`, unless the block fails.
 
-    Raises UserError if `folder` contains files but no board, or if someone changed a file of the board.
+    If the folder of a private board is new, only its owner can read it. Raises UserError if `folder` contains files but
+    no board, or if someone changed a file of the board.
     """
     folder = folder.resolve()
     written_files(folder)  # raises now, and not after hours of work
-    with scratch_beside(folder) as new:
-        new.mkdir()
+    with scratch_beside(folder, private=private) as new:
         yield new
         _put(new, folder)
 
@@ -53,8 +53,6 @@ def written_files(folder: Path) -> dict[str, str]:
     if not (folder / MANIFEST).is_file():
         return {}
     allowed = _listed(folder)
-    if allowed is None:
-        return _recognised(folder)
     found = {name: sha256(folder / name) for name in allowed if (folder / name).is_file()}
     for name, digest in found.items():
         if digest not in allowed[name]:
@@ -64,21 +62,19 @@ def written_files(folder: Path) -> dict[str, str]:
     return found
 
 
-def _listed(folder: Path) -> dict[str, set[str]] | None:
-    """Return the possible digests of each listed file; None for a board of version 0.2, which has no list.
+def _listed(folder: Path) -> dict[str, set[str]]:
+    """Return the possible digests of each listed file.
 
     If writing was stopped in the middle, the list has the files of the old and the new board.
     """
     try:
         content = json.loads((folder / MANIFEST).read_bytes())
-        made_by, lists = content["made_by"], [content.get("files"), content.get("replaces", {})]
-        listed = [pair for each in lists if each is not None for pair in each.items()]
+        made_by, lists = content["made_by"], [content["files"], content.get("replaces", {})]
+        listed = [pair for each in lists for pair in each.items()]
     except (ValueError, TypeError, KeyError, AttributeError):
         raise _foreign(folder / MANIFEST, "is not the list of files of a board") from None
     if made_by != _MADE_BY or not all(FILE_NAMES.fullmatch(name) for name, _ in listed):
         raise _foreign(folder / MANIFEST, "is not the list of files of a board")
-    if lists[0] is None:
-        return None
     return {name: {each[name] for each in lists if name in each} for name, _ in listed}
 
 
@@ -92,17 +88,6 @@ def _looks_like_ours(folder: Path, name: str) -> bool:
     return path.read_bytes().startswith((b"/* ", b"<svg "))  # as all scripts, styles and pictures of a board begin
 
 
-def _recognised(folder: Path) -> dict[str, str]:
-    """Return the digests of files that look like files of version 0.2."""
-    assets = {f"assets/{file.name}" for file in asset_files()}
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and FILE_NAMES.fullmatch(name) and (name in assets or _is_of_board(path)):
-            found[name] = sha256(path)
-    return found
-
-
 def asset_files() -> list[Traversable]:
     """Return the scripts, styles and pages of a board, sorted by name, including those that all pages share."""
     rooms = (resources.files(room) / "assets" for room in ("r2med.publication.site", "r2med.foundation.web"))
@@ -111,7 +96,7 @@ def asset_files() -> list[Traversable]:
 
 def _is_of_board(path: Path) -> bool:
     start = path.read_bytes()[:2_000]
-    return start.startswith(_DATA_FILES) or (path.name == "index.html" and b"<title>r2med board</title>" in start)
+    return start.startswith(_DATA_FILE) or (path.name == "index.html" and b"<title>r2med board</title>" in start)
 
 
 def _put(new: Path, folder: Path) -> None:

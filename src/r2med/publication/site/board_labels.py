@@ -1,4 +1,4 @@
-"""Add to a board what overlays change: records scored again, who said what of a document, and estimated scores."""
+"""Add to a board what overlays change: records scored again, and who said what of a document."""
 
 from __future__ import annotations
 
@@ -8,34 +8,16 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.overlays import Overlay, add_labels
-from r2med.evaluation.comparison.corrected_means import CorrectedMean
-from r2med.evaluation.comparison.corrected_scores import ReviewedScores, reviewed_scores
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.relabelled import relabelled
 from r2med.evaluation.records.stored_records import RecordCollection, with_rankings
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Setting
 
 PERSON = "a person"
 """Shown instead of the name of a reviewer, because boards are published."""
 
 Said = Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]]
 """Query -> document -> its labels, in the form of the data files: who said it, the grade, and why."""
-
-
-@dataclass(frozen=True)
-class BoardEstimates:
-    """The scores that people's labels would give, for datasets with reviewed queries."""
-
-    datasets: Mapping[str, str] = field(default_factory=dict)
-    """Dataset with its overlays -> its name as published."""
-    reviewed: ReviewedScores | None = None
-
-    def score(self, datasets: Sequence[str], system: str) -> CorrectedMean | None:
-        """Return the estimated score of a system over datasets with overlays; None if it was not estimated."""
-        if self.reviewed is None or not all(name in self.datasets for name in datasets):
-            return None
-        return self.reviewed.mean([self.datasets[name] for name in datasets], system)
 
 
 @dataclass(frozen=True)
@@ -47,7 +29,6 @@ class LabelledRecords:
     """The datasets on this machine, also those with overlays."""
     said: Mapping[str, Said] = field(default_factory=dict)
     """Dataset with overlays -> who said what."""
-    estimates: BoardEstimates = field(default_factory=BoardEstimates)
 
 
 def with_board_labels(
@@ -63,21 +44,16 @@ def with_board_labels(
     for name in wanted - set(datasets):
         raise UserError(
             f"the overlays label {name}, whose documents are not on this machine: fetch it with r2med data fetch "
-            f"{name}, or give its folder with ",
-            Setting("board", data=...),
+            f"{name}, or give its folder with data (--data)",
         )
-    ranked = with_rankings(collection)
-    again = relabelled(ranked, overlays, datasets)
+    again = relabelled(with_rankings(collection), overlays, datasets)
     new = [kept for key, kept in again.cells.items() if key not in collection.cells]
     labelled = {name: add_labels(datasets[name], overlays) for name in datasets if name in wanted}
     labelled = {name: dataset for name, dataset in labelled.items() if dataset.overlays}
-    values = reviewed_scores(ranked, overlays, datasets)
-    reviewed = {name for name, (_, queries, _) in values.datasets.items() if len(queries) > 1}
     return LabelledRecords(
         checked([*collection, *new], max_failures=1.0),
         {**datasets, **{dataset.name: dataset for dataset in labelled.values()}},
         {dataset.name: _said(overlays, name) for name, dataset in labelled.items()},
-        BoardEstimates({dataset.name: name for name, dataset in labelled.items() if name in reviewed}, values),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from r2med.data.dataset_cards import BENCHMARK, OWN_DATA, groups, home_group
 from r2med.evaluation.records.record import Record
@@ -27,19 +27,13 @@ class BoardSet:
     """The datasets, with their overlays."""
     missing: tuple[str, ...] = ()
     """Datasets of the group that have no such labels. If there are any, there is no average."""
-    estimated: bool = False
-    """True if the scores are estimates of those that people's labels would give."""
 
 
-def board_sets(collection: RecordCollection, estimated: Container[str] = ()) -> list[BoardSet]:
-    """Return the sets of the datasets of records. The benchmark is always one of them.
-
-    `estimated` are the datasets, with their overlays, that have estimated scores.
-    """
+def board_sets(collection: RecordCollection) -> list[BoardSet]:
+    """Return the sets of the datasets of records. The benchmark is always one of them."""
     record_on = {kept.record.dataset.name: kept.record for kept in collection}
     sets = dataset_sets(dataset_names(collection), record_on)
-    made = [_board_set(name, members, sets, record_on) for name, members in sets.items()]
-    return [each for known in made for each in (known, *_estimated(known, estimated))]
+    return [_board_set(name, members, sets, record_on) for name, members in sets.items()]
 
 
 def _board_set(
@@ -53,16 +47,6 @@ def _board_set(
     labelled = {published_name(record.dataset) for record in records}
     missing = tuple(member for member in sets.get(group, ()) if member not in labelled)
     return BoardSet(name, group, overlays, used_labels(records), tuple(members), missing)
-
-
-def _estimated(known: BoardSet, estimated: Container[str]) -> Iterator[BoardSet]:
-    """Yield the set of estimates from the labels of a set, if there are any."""
-    some = tuple(name for name in known.datasets if name in estimated)
-    if some:
-        others = tuple(name for name in known.datasets if name not in estimated)
-        yield replace(
-            known, name=f"{known.name} (estimated)", datasets=some, missing=(*known.missing, *others), estimated=True
-        )
 
 
 def dataset_names(collection: RecordCollection) -> list[str]:
@@ -87,7 +71,7 @@ def _home(record: Record) -> str:
 
 
 def verified(collection: RecordCollection) -> RecordCollection:
-    """Return the systems that were run here or verified. Only they decide what is best and which classes there are."""
+    """Return the systems that were run here or verified. Only they decide what is best, and only they have marks."""
     marked = {kept.record.display_name for kept in collection if kept.unverified}
     return RecordCollection({key: kept for key, kept in collection.cells.items() if key[0] not in marked})
 

@@ -1,9 +1,6 @@
 /* The shapes of the data files that Python writes and the scripts read, checked by `make check`. Nothing of this is shipped.
    Scores are between 0 and 1. A document, a query, a system or a dataset that another file names is named by its number. */
 
-/* Many rows as an object of columns, which is much smaller. pages.fromColumns makes rows of it. */
-type Columns<Row> = { [Name in keyof Row]: Row[Name][] };
-
 interface Score {
   value: number;
   low: number | null; // the ends of its 95 % interval
@@ -38,7 +35,6 @@ interface DatasetSet {
   labels: string; // in words
   datasets: number[];
   missing: string[]; // datasets of the group without such labels; then there is no average
-  estimated: boolean; // scores that people's labels would give
 }
 
 interface SystemRow extends SystemParts {
@@ -46,34 +42,28 @@ interface SystemRow extends SystemParts {
   entry: string; // the name of the entry that it was submitted in
   unverified: string; // why the entry is not verified; "" if it is, and for systems run here
   figures: (Score | null)[]; // by dataset
-  estimates: (Score | null)[]; // by dataset; empty if nothing is estimated
   averages: (Score | null)[]; // by set
   runs: string; // how often it was run: "deterministic", "one run", "5 runs"
-  chance: (Chance | null)[]; // by set: the parts of the interval of the average
-  classes: (number | null)[]; // by set
+  marks: (Mark | null)[]; // by set: null without an average, and for entries that are not verified
   cost: SystemCost; // of one query
-  family: string; // the name of the systems that differ only in depths, samples, turns or LLMs; "" if it is alone
-  near: Partial<Record<keyof SystemCost, number>>[]; // by set: cost -> the system on its line that it does not differ from
   failures: number;
-  approximate: string[];
-  unpacked: boolean; // true if a record came from a pack and was not scored on the machine of the board
   lock: string; // the digest of the lock that decided its records beforehand; "" without one
   aspects: (number[] | null)[]; // by set: means of the measures of aspects; null without them
   judged_by_kin: string[];
-  training: string; // what its models were trained on, and the overlap with the datasets; "" if no system states it
 }
 
-/* Half of the length of an interval if only the queries vary, and if only the runs vary. Their squares add up. */
-interface Chance {
-  queries: number | null; // null without an interval
-  runs: number | null; // null: not known, the interval is of the queries only
+/* How a system compares with the others that have a mark, counted from the tests of their pairs. */
+interface Mark {
+  letters: string; // two systems share a letter if and only if they do not differ; "" if more than six were needed
+  better: number; // systems that it is better than
+  worse: number;
+  alike: number; // systems that cannot be distinguished from it
 }
 
 interface SystemCost {
   dollars: number | null;
   seconds: number | null; // the mean
   tokens: number | null;
-  p95?: number | null; // seconds within which 95 % of the queries are answered; left out for answers
 }
 
 interface PublishedRow extends SystemParts {
@@ -95,7 +85,6 @@ interface Site {
   foot: string;
   kinds?: ReviewKind[]; // of the review page, as is the guideline
   guideline?: string;
-  advice: boolean;
   measure: string;
   explored_measures: string[]; // that the explorer offers
   system_kinds: string[]; // in the order of the marks in charts
@@ -114,6 +103,7 @@ interface AnswerLabels {
   conditions: { name: AnswerCondition; label: string; about: string; read: string }[];
   measures: AnswerMeasure[];
   statuses: Record<AnswerStatus, string>; // what each means; "" if the answer is one
+  grades: Record<AnswerGrade, string>; // the word that is shown
 }
 
 interface AnswerMeasure {
@@ -128,7 +118,9 @@ interface AnswerMeasure {
 
 type AnswerCondition = "closed book" | "retrieved" | "relevant" | "random" | "searched";
 type StatusCounts = Partial<Record<AnswerStatus, number>>;
-type AnswerStatus = "answered" | "refused" | "other language" | "copied" | "cut off" | "unreadable" | "failed";
+type AnswerStatus = "answered" | "no option" | "refused" | "cut off" | "unreadable" | "failed";
+type GradeCounts = Partial<Record<AnswerGrade, number>>;
+type AnswerGrade = "nothing" | "wrong" | "partly" | "right";
 
 interface AnswerCost {
   dollars: number | null;
@@ -148,9 +140,10 @@ interface AnswerRow {
   gain: Score | null; // accuracy with retrieved passages minus closed book
   share: Score | null; // the gain as a share of the gain of the labelled passages
   statuses: Record<AnswerCondition, StatusCounts>;
+  grades: Record<AnswerCondition, GradeCounts>; // the judge's, of open answers
   cost: AnswerCost | null; // of one answer with the system's passages; null if it is not known
   costs: Record<AnswerCondition, AnswerCost | null>;
-  runs: string; // how often it was run, in words; "" for records that do not say if they vary
+  runs: string; // how often it was run, in words
   judging: number | null; // dollars of judging one answer
   judge: {
     names: string[];
@@ -169,13 +162,7 @@ interface AnswerRow {
 /* The rows of one dataset, or of a group of datasets, and the correlation of nDCG@10 with accuracy across systems. */
 interface AnswersView {
   name: string;
-  correlations: {
-    reader: string;
-    systems: number;
-    questions: number;
-    observed: number | null;
-    corrected: Score | null;
-  }[];
+  correlations: { reader: string; systems: number; questions: number; observed: number | null }[];
   datasets: number[];
   rows: AnswerRow[];
 }
@@ -204,9 +191,7 @@ interface SystemRecord {
   source: string;
   key: string;
   run: string;
-  p50: number | null;
-  p95: number | null;
-  timing: string; // how the seconds were measured
+  seconds: number | null; // the mean of a query
   stages: StageRecord[];
 }
 
@@ -292,6 +277,7 @@ interface QueryFile {
   lookup?: Map<string, WordForm>;
 }
 
+type SearchStep = "returned" | "shown" | "opened" | "cited" | "kept";
 type TraceFile = AgentTrace[]; // one for each agent of the system
 
 interface AgentTrace {
@@ -314,53 +300,6 @@ interface AgentTrace {
   confidence?: number | null; // from 0 to 1
   failure?: { kind: string; message: string } | null;
   relevant: string[]; // the relevant documents of the query
-}
-
-/* --- data/funnels.js: agent_funnels.py ------------------------------------------------------------------------------ */
-
-type SearchStep = "returned" | "shown" | "opened" | "cited" | "kept";
-type Share = { value: number; low: number | null; high: number | null };
-
-interface FunnelStep {
-  name: SearchStep;
-  about: string;
-  documents: number; // relevant documents that came so far, like all numbers a mean over the runs
-  lost: number; // those that no later step has
-  recall: Share | null;
-}
-
-interface FunnelQuery {
-  id: string;
-  relevant: number;
-  steps: Partial<Record<SearchStep, number>>;
-  right: number | null; // share of the runs; null: not decided
-  confidence: number | null;
-}
-
-/* An agent that answers, on one dataset. Shares are between 0 and 1. */
-interface Funnel {
-  name: string;
-  system: string;
-  number: number | null; // of the system, if it is on the board
-  reader: string;
-  dataset: number;
-  runs: number;
-  questions: number;
-  relevant: number; // relevant documents of all questions
-  steps: FunnelStep[]; // only those that the agent has
-  accuracy: Share | null;
-  undecided: number;
-  calibration: {
-    answers: number;
-    confidence: Share | null;
-    too_sure: Share | null;
-    brier: Share | null;
-    ece: number | null;
-    when_wrong: number | null;
-  };
-  refused: number; // answers that decline to answer
-  searching: Record<string, number>;
-  queries: FunnelQuery[];
 }
 
 /* --- data/explorer/N/answers.js and data/explorer/N/aSYSTEM-QUERY.js: answer_texts.py ------------------------------ */
@@ -393,7 +332,8 @@ interface ShownAnswer {
   options: string[];
   choice: number | null;
   by_rule: boolean | null;
-  by_judge: boolean | null;
+  grade: AnswerGrade | null; // the judge's, of an open answer
+  remarks: string[];
   why: string;
   nuggets: ShownNugget[];
   statements: { found: number; all: number };
@@ -413,99 +353,31 @@ interface AnswersFile {
   readers: ReaderAnswers[];
 }
 
-/* --- data/reproduce.js and data/advice.js: reproduce_page.py, advice_page.py -------------------------------------- */
-
-type Verdict = "OK" | "near" | "off" | "not comparable" | "not run";
-
-interface Reproduction {
-  name: string;
-  source: string;
-  seen_with: string;
-  conditions: string[];
-  command: string;
-  data: string;
-  ok: number; // points
-  near: number;
-  verdict: Verdict;
-  run_with: string;
-  by_us: string; // the score that the authors of r2med computed; empty if they did not
-  figures: Columns<{
-    dataset: string;
-    measure: string;
-    expected: number;
-    observed: number | null; // the mean over runs
-    verdict: Verdict;
-    spread: number | null; // half of the range of one more run; null for fewer than three runs
-  }>;
-}
-
-interface ReproduceFile {
-  verdicts: Verdict[]; // in the order of the page
-  by_us: string; // what the authors of r2med ran
-  rows: Reproduction[];
-}
-
-interface Rung {
-  group: string;
-  system: string;
-  value: number;
-  low: number | null;
-  high: number | null;
-  questions: number;
-  p50: number | null;
-  p95: number | null;
-  dollars: number | null; // of 1,000 questions
-  tuned: number;
-  behind: number;
-  p: number;
-  note: string;
-}
-
-interface AdviceFile {
-  dataset: string;
-  questions: number;
-  rungs: Rung[];
-  groups: { name: string; title: string }[]; // of rungs, in the order of the ladder
-  best: string;
-  recommended: string;
-  fastest: string;
-  limits: string[];
-  left_out: string[];
-  reason: string;
-  command: string;
-}
-
 /* --- which file has which shape ----------------------------------------------------------------------------------- */
 
 type DataFile<Name extends string> = Name extends "site"
   ? Site
-  : Name extends "reproduce"
-    ? ReproduceFile
-    : Name extends "advice"
-      ? AdviceFile[]
-      : Name extends "answers"
-        ? AnswersView[]
-        : Name extends "funnels"
-          ? Funnel[]
-          : Name extends "explorer/index"
-            ? ExplorerDatasets
-            : Name extends `explorer/${number}/answers`
-              ? AnswersIndex
-              : Name extends `explorer/${number}/a${number}-${number}`
-                ? AnswersFile
-                : Name extends `system/${number}`
-                  ? SystemFile
-                  : Name extends `gold/${number}`
-                    ? GoldFile
-                    : Name extends `explorer/${number}/index`
-                      ? ExplorerIndex
-                      : Name extends `explorer/${number}/s${number}`
-                        ? RankingsFile
-                        : Name extends `explorer/${number}/q${number}`
-                          ? QueryFile
-                          : Name extends `explorer/${number}/t${number}-${number}`
-                            ? TraceFile
-                            : never;
+  : Name extends "answers"
+    ? AnswersView[]
+    : Name extends "explorer/index"
+      ? ExplorerDatasets
+      : Name extends `explorer/${number}/answers`
+        ? AnswersIndex
+        : Name extends `explorer/${number}/a${number}-${number}`
+          ? AnswersFile
+          : Name extends `system/${number}`
+            ? SystemFile
+            : Name extends `gold/${number}`
+              ? GoldFile
+              : Name extends `explorer/${number}/index`
+                ? ExplorerIndex
+                : Name extends `explorer/${number}/s${number}`
+                  ? RankingsFile
+                  : Name extends `explorer/${number}/q${number}`
+                    ? QueryFile
+                    : Name extends `explorer/${number}/t${number}-${number}`
+                      ? TraceFile
+                      : never;
 
 /* --- what the pages make of them ---------------------------------------------------------------------------------- */
 
@@ -532,7 +404,6 @@ interface Column {
   main?: boolean; // the first column, by which systems are ranked
   value?: (row: Omit<Row, "cells">) => number | string | null; // of a column that is not a mean of scores
   interval?: (row: Omit<Row, "cells">) => Omit<Score, "value"> | null; // of that value
-  most?: (row: Omit<Row, "cells">) => number | null; // the upper end, if the value is the lower end of a range
   about?: string; // what its values are, for readers who do not know
   note?: (row: Omit<Row, "cells">) => string; // about one value
 }
@@ -541,7 +412,6 @@ interface Cell {
   value: number | null;
   low: number | null;
   high: number | null;
-  most?: number | null; // the upper end of a range
 }
 
 /* A row of the leaderboard, run here, submitted or published. */
@@ -552,7 +422,7 @@ interface Row extends Partial<Omit<SystemRow, keyof PublishedRow>>, Partial<Publ
   size: number | null;
   ours: boolean;
   from: string;
-  level: number | null;
+  mark: Mark | null;
   cells: Cell[];
   number?: number;
   rank?: number;
@@ -736,7 +606,6 @@ interface Chip {
 /* A column of a table: its head, and what it shows of a row. */
 interface TableColumn<Row> {
   title: string;
-  axis?: Element; // of a chart in its cells, drawn instead of a title
   num?: boolean; // aligned to the right
   isHead?: boolean; // its cells name the rows
   kind?: string; // a class of its head and its cells

@@ -175,7 +175,7 @@ def _read(
         },
         generated=generated,
         traces=traces,
-        failures=_failures(kept.record, queries, generated, traces),
+        failures=_failures(kept.record, generated, traces),
     )
 
 
@@ -188,17 +188,12 @@ def _texts(kept: StoredRecord) -> tuple[Mapping[str, list[str]], Mapping[str, li
         return {}, {}
 
 
-def _failures(
-    record: Record, queries: Iterable[str], generated: Mapping[str, Any], traces: Mapping[str, list[Any]]
-) -> dict[str, str]:
+def _failures(record: Record, generated: Mapping[str, Any], traces: Mapping[str, list[Any]]) -> dict[str, str]:
     """Return query -> what failed, stage by stage. For a search agent, the reason comes from its trace."""
     failures: dict[str, list[str]] = {}
     for stage in record.stages:
-        expands = stage.stage == "expand"
         searches = stage.stage != "rerank"
-        # Older records have only the number of failed queries. These are the queries without a text.
-        bare = [query for query in queries if expands and stage.failures and query not in generated]
-        for query, kinds in (stage.failed or dict.fromkeys(bare, ", ".join(stage.failure_kinds))).items():
+        for query, kinds in stage.failed.items():
             own = traces.get(query, ()) if searches else ()
             failed = [trace["failure"] for trace in own if trace.get("failure")]
             reason = "; ".join(f"{each['kind']}: {each['message']}" for each in failed) or kinds

@@ -1,40 +1,29 @@
-"""The data of the leaderboard: all systems, run here and published, with scores, intervals, classes and costs."""
+"""The data of the leaderboard: all systems, run here and published, with scores, intervals, marks and costs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from r2med.data.dataset_cards import cards
-from r2med.evaluation.comparison.budget_choice import COST_NAMES
-from r2med.evaluation.comparison.cost_line import near_line
-from r2med.evaluation.comparison.gaps import Gap, gaps_from_first
+from r2med.evaluation.comparison.marks import average_marks
 from r2med.evaluation.comparison.standings import Standing, intervals, points, run_words, single_runs
-from r2med.evaluation.comparison.system_classes import FEWEST_QUERIES, classes
 from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import ASPECT_MEASURES
-from r2med.evaluation.measure.run_variance import run_spread
-from r2med.evaluation.records.approximate_searches import approximate_searches
-from r2med.evaluation.records.query_costs import QueryCost, query_cost
+from r2med.evaluation.records.query_costs import query_cost
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
-from r2med.evaluation.records.training_words import stated_training
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.text.plurals import counted
-from r2med.publication.leaderboard.board_entries import NOT_SEEN
 from r2med.publication.leaderboard.expectations import expectation_of
 from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.publication.site.answer_labels import answer_labels
-from r2med.publication.site.board_labels import BoardEstimates
 from r2med.publication.site.board_sets import BoardSet, board_sets, dataset_names, repeats_of, runs_of, verified
 from r2med.publication.site.system_facts import SYSTEM_KINDS, judged_by_kin, parts_of_published, parts_of_record
-from r2med.systems.system.families import families, family_label
 
 DEMO = "demo"
 RUNS_NOT_STATED = "runs not stated"
@@ -46,15 +35,16 @@ EXPLORED_MEASURES = ("nDCG@10", "R@10", "R@100", "MRR", "MAP")
 REASON_SHOWN = 500
 """Number of characters of the reason why an entry is not verified."""
 
+NOT_SEEN = "r2med verify computes scores again from the submitted runs; who made a run, and how, cannot be seen from it"
+"""What every board says on each page. It is true of a board without submitted runs too."""
+
 ASPECT_COLUMNS = tuple(measure for measure in ASPECT_MEASURES if measure.cutoff == 25)
 """The measures of aspects on the leaderboard: those that BRIGHT-Pro reports, and alpha-nDCG."""
 
 
 def site_value(
     collection: RecordCollection,
-    advice: bool = False,
     own_texts: Sequence[str] = (),
-    estimates: BoardEstimates | None = None,
     answered: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the data that every page needs at once. Larger data are in separate files.
@@ -63,18 +53,16 @@ def site_value(
     with answers of readers.
     """
     names = dataset_names(collection)
-    estimates = estimates or BoardEstimates()
-    sets = board_sets(collection, estimates.datasets)
+    sets = board_sets(collection)
     return {
         "foot": _foot(collection, own_texts),
-        "advice": advice,
         "measure": str(HEADLINE_MEASURE),
         "explored_measures": list(EXPLORED_MEASURES),
         "system_kinds": list(SYSTEM_KINDS),
         "aspect_measures": list(map(str, ASPECT_COLUMNS)),
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [_set(each, names) for each in sets],
-        "systems": list(_systems(collection, names, sets, estimates)),
+        "systems": list(_systems(collection, names, sets)),
         "published": [_published(row, names) for row in published()],
         **({"answers": {**answer_labels(), "datasets": _numbers(names, answered)}} if answered else {}),
     }
@@ -92,7 +80,6 @@ def _set(each: BoardSet, names: Sequence[str]) -> dict[str, Any]:
         "labels": each.labels,
         "datasets": [names.index(name) for name in each.datasets],
         "missing": list(each.missing),
-        "estimated": each.estimated,
     }
 
 
@@ -129,24 +116,15 @@ def _dataset(collection: RecordCollection, name: str) -> dict[str, Any]:
     }
 
 
-def _systems(
-    collection: RecordCollection, names: Sequence[str], sets: Sequence[BoardSet], estimates: BoardEstimates
-) -> Iterator[dict[str, Any]]:
-    parts = [collection.on(() if each.estimated else each.datasets) for each in sets]
+def _systems(collection: RecordCollection, names: Sequence[str], sets: Sequence[BoardSet]) -> Iterator[dict[str, Any]]:
+    parts = [collection.on(each.datasets) for each in sets]
     standings = [intervals(each) if each.cells else {} for each in parts]
     sound = [verified(of) for of in parts]
-    levels = [
-        classes(of.systems, points(of), spread=run_spread(single_runs(of))) if of.cells and not each.missing else {}
+    marks = [
+        average_marks(of.systems, points(of), single_runs(of)) if of.cells and not each.missing else {}
         for each, of in zip(sets, sound, strict=True)
     ]
     costs = {system: query_cost(list(repeats_of(collection, system))) for system in collection.systems}
-    lines = [
-        _near_lines(of, standing, costs) if of.cells and not each.missing else {}
-        for each, of, standing in zip(sets, sound, standings, strict=True)
-    ]
-    family_of = {name: family_label(members) for members in families(collection.systems) for name in members}
-    trained = stated_training({system: list(runs_of(collection, system)) for system in collection.systems})
-    number_of = {system: number for number, system in enumerate(collection.systems)}
     for system in collection.systems:
         kept = [each for each in collection if each.record.display_name == system]
         records = list(runs_of(collection, system))
@@ -158,25 +136,13 @@ def _systems(
             "entry": kept[0].entry,
             "unverified": _unverified(kept),
             "figures": [known_score(figures.get(name)) for name in names],
-            "estimates": [known_score(estimates.score([name], system)) for name in names] if estimates.datasets else [],
-            "averages": [
-                known_score(_average(each, standing, estimates, system))
-                for each, standing in zip(sets, mine, strict=True)
-            ],
+            "averages": [known_score(_average(each, standing)) for each, standing in zip(sets, mine, strict=True)],
             "runs": _runs(collection, system),
-            "chance": [_chance(each) if not of.estimated else None for of, each in zip(sets, mine, strict=True)],
-            "classes": [each.get(system) for each in levels],
+            "marks": [asdict(each[system]) if system in each else None for each in marks],
             "cost": asdict(costs[system]),
-            "family": family_of.get(system, ""),
-            "near": [
-                {name: number_of[near[system]] for name, near in each.items() if system in near} for each in lines
-            ],
             "failures": sum(record.failures + record.unordered for record in repeats_of(collection, system)),
-            "approximate": approximate_searches(records),
             "lock": "" if _unverified(kept) else _lock(records),
-            "unpacked": any(record.unpacked for record in records),
             "aspects": [_aspects(of, system) for of in parts],
-            "training": trained.get(system, ""),
             "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
         }
 
@@ -202,21 +168,9 @@ def _runs(collection: RecordCollection, system: str) -> str:
     return run_words(min(counts), collection.varies(system))
 
 
-def _chance(standing: Standing | None) -> dict[str, float | None] | None:
-    """Return half of the length of the interval of an average that queries alone and runs alone would give."""
-    if standing is None or standing.mean is None:
-        return None
-    parts = {"queries": standing.from_queries, "runs": standing.from_runs}
-    return {name: None if each is None else round(each / 100, 6) for name, each in parts.items()}
-
-
-def _average(each: BoardSet, standing: Standing | None, estimates: BoardEstimates, system: str) -> Estimate | None:
+def _average(each: BoardSet, standing: Standing | None) -> Estimate | None:
     """Return the average of a system over a set; None if a dataset of the group has other labels."""
-    if each.missing:
-        return None
-    if each.estimated:
-        return estimates.score(each.datasets, system)
-    return standing.mean if standing else None
+    return standing.mean if standing and not each.missing else None
 
 
 def _unverified(kept: Sequence[StoredRecord]) -> str:
@@ -231,8 +185,14 @@ def _lock(records: Sequence[Record]) -> str:
 
 
 def known_score(points: Estimate | None) -> dict[str, float | None] | None:
-    """Return a score in the form of the data files; None if it is not known."""
-    return None if points is None else score_data(points)
+    """Return a score in the form of the data files: between 0 and 1, with the ends of its interval.
+
+    None if it is not known.
+    """
+    if points is None:
+        return None
+    ends = {"value": points.value, "low": points.low, "high": points.high}
+    return {name: None if each is None else round(each / 100, 6) for name, each in ends.items()}
 
 
 def share_data(share: Estimate | None) -> dict[str, float | None] | None:
@@ -240,49 +200,9 @@ def share_data(share: Estimate | None) -> dict[str, float | None] | None:
     return None if share is None else {"value": share.value, "low": share.low, "high": share.high}
 
 
-def score_data(points: Estimate) -> dict[str, float | None]:
-    """Return a score in the form of the data files: between 0 and 1, with the ends of its interval."""
-    ends = {"value": points.value, "low": points.low, "high": points.high}
-    return {name: None if each is None else round(each / 100, 6) for name, each in ends.items()}
-
-
-def _near_lines(
-    collection: RecordCollection, standings: Mapping[str, Standing], costs: Mapping[str, QueryCost]
-) -> dict[str, dict[str, str]]:
-    """Return name of a cost -> system -> the system on the line of this cost that it does not differ from.
-
-    There are no tests with few queries, because almost no system would differ.
-    """
-    values = points(collection)
-    if sum(table.shape[1] for table in values.values()) < FEWEST_QUERIES:
-        return {}
-    rows = {system: number for number, system in enumerate(collection.systems)}
-    spread = run_spread(single_runs(collection))
-
-    def tests(leader: str, others: Sequence[str]) -> dict[str, Gap]:
-        chosen = [rows[each] for each in (leader, *others)]
-        tables = {dataset: table[chosen] for dataset, table in values.items()}
-        gaps = gaps_from_first(tables, spread=spread.of(np.array(chosen)))
-        return dict(zip(others, gaps, strict=True))
-
-    means = {system: standings[system].mean for system in collection.systems}
-    found = {}
-    for name in COST_NAMES:
-        spent = {system: getattr(costs[system], name) for system in means}
-        placed = {
-            system: (spent[system], mean.value)
-            for system, mean in means.items()
-            if mean is not None and spent[system] is not None
-        }
-        found[str(name)] = near_line(placed, tests)
-    return found
-
-
 def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
     runs = [record for system in collection.systems for record in repeats_of(collection, system)]
     newest = max((record.created[:10] for record in runs), default="")
     records = f"{counted(len(runs), 'record')}, the newest of {newest}" if newest else "no records"
-    foot = f"r2med {__version__} · {records} · {len(published())} published rows"
-    if any(kept.is_entry for kept in collection):
-        foot += f" · {NOT_SEEN}"
+    foot = f"r2med {__version__} · {records} · {len(published())} published rows · {NOT_SEEN}"
     return f"{foot} · contains texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

@@ -13,26 +13,21 @@ from r2med.data.benchmark_names import is_reserved
 from r2med.data.dataset import Dataset
 from r2med.data.given_data import GivenData, given_data
 from r2med.data.overlays import Overlay, given_overlays
-from r2med.evaluation.advice.advice import Advice
 from r2med.evaluation.records.answer_collection import AnswerCollection
-from r2med.evaluation.records.collection import MAX_FAILURES, checked, collect, given_records, record_files
+from r2med.evaluation.records.collection import MAX_FAILURES, checked, collect, given_records
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord, with_rankings
-from r2med.evaluation.records.used_labels import published_name
-from r2med.foundation.core.notices import Setting
+from r2med.evaluation.records.used_labels import published_name, published_names
 from r2med.publication.leaderboard.board_entries import SubmittedRecords, read_entries
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
-from r2med.publication.site.advice_page import advice_value, read_advice
-from r2med.publication.site.agent_funnels import funnels_value
 from r2med.publication.site.answer_rows import answers_value
 from r2med.publication.site.board_answers import is_answer_file, read_board_answers
 from r2med.publication.site.board_folder import asset_files, updated_board
 from r2med.publication.site.board_labels import LabelledRecords, with_board_labels
-from r2med.publication.site.board_sets import dataset_names, verified
+from r2med.publication.site.board_sets import dataset_names
 from r2med.publication.site.explorer import explorer_files
 from r2med.publication.site.leaderboard import site_value
-from r2med.publication.site.reproduce_page import reproduce_value
 from r2med.publication.site.system_pages import system_values
 
 log = logging.getLogger("r2med")
@@ -89,17 +84,13 @@ def make_board(
 ) -> Path:
     """Make a board of records, as `r2med board` does, and return the page to open.
 
-    Without sources, the board shows the records and the advice of `results`. If `entries` is given, it shows only the
-    entries. Those without a verdict in the file `verdicts`, which `verify` writes, are marked and ranked last. With
-    `texts=False`, the board contains no text of a document, a query or an LLM. With `overlays`, the leaderboard can
-    also show scores with the labels of these files, and estimates if people labelled a random part. Answer records
-    among the sources are shown on a page of their own, and under the rankings. Those of entries have no texts, and are
-    shown on the page only.
+    Without sources, the board shows the records of `results`. If `entries` is given, it shows only the entries. Those
+    without a verdict in the file `verdicts`, which `verify` writes, are marked and ranked last. With `texts=False`, the
+    board contains no text of a document, a query or an LLM. With `overlays`, the leaderboard can also show scores with
+    the labels of these files. Answer records among the sources are shown on a page of their own, and under the
+    rankings. Those of entries have no texts, and are shown on the page only.
     """
     folders = given_records(sources) or ([] if entries else ["results"])
-    advice = read_advice(folders)
-    if advice:  # a folder may contain only advice
-        folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
     of_records = [each for each in folders if not is_answer_file(each)]
     kept = list(collect(of_records, max_failures=max_failures)) if of_records else []
     submitted = _submitted(Path(entries), kept, max_failures, verdicts) if entries else SubmittedRecords()
@@ -107,7 +98,7 @@ def make_board(
     labels = given_overlays(overlays)
     collection = checked(kept, max_failures)
     answers = read_board_answers(folders, collection, submitted.answers)
-    make_site(collection, Path(out), given_data(data), advice, texts, labels, answers)
+    make_site(collection, Path(out), given_data(data), texts, labels, answers)
     return Path(out) / "index.html"
 
 
@@ -122,7 +113,6 @@ def make_site(
     collection: RecordCollection,
     folder: Path,
     data: Sequence[GivenData] = (),
-    advice: Sequence[Advice] = (),
     texts: bool = True,
     overlays: Sequence[Overlay] = (),
     answers: AnswerCollection | None = None,
@@ -138,34 +128,30 @@ def make_site(
     own = [name for name, each in datasets.items() if not is_reserved(published_name(each))] if texts else []
     labelled = with_board_labels(collection, datasets, overlays)
     answered = answers or AnswerCollection(())
-    write_site(folder, _site_files(collection, labelled, advice, texts, own, typed_places(data), answered))
+    shown = published_names(each.record for each in (*collection.runs_of_all, *answered))
+    private = texts and not all(map(is_reserved, shown.values()))
+    write_site(folder, _site_files(labelled, texts, own, typed_places(data), answered), private=private)
     if own:
         log.warning(
             "the board contains texts of documents and queries of %s: show it only to people who may read them, "
-            "or make it with %s",
-            *(", ".join(own), Setting("board", texts=False)),
+            "or make it without texts (--without-texts)",
+            ", ".join(own),
         )
 
 
 def _site_files(
-    published: RecordCollection,
     labelled: LabelledRecords,
-    advice: Sequence[Advice],
     texts: bool,
     own: Sequence[str],
     places: Mapping[str, str],
     answers: AnswerCollection,
 ) -> Iterator[tuple[str, Any]]:
-    collection, datasets, estimates = labelled.collection, labelled.datasets, labelled.estimates
+    collection, datasets = labelled.collection, labelled.datasets
     names = dataset_names(collection)
-    yield "site", site_value(collection, bool(advice), own, estimates, {each.record.dataset.name for each in answers})
-    yield "reproduce", reproduce_value(verified(published))
-    if advice:
-        yield "advice", [advice_value(each) for each in advice]
+    yield "site", site_value(collection, own, {each.record.dataset.name for each in answers})
     if answers:
         yield "answers", answers_value(answers, collection, names)
-        yield "funnels", funnels_value(answers, collection, names)
-    for number, value in enumerate(system_values(collection, names, places, estimates.datasets)):
+    for number, value in enumerate(system_values(collection, names, places)):
         yield f"system/{number}", value
     for number, name in enumerate(names):
         if name in collection.datasets:
@@ -174,12 +160,12 @@ def _site_files(
     yield from explorer_files(collection, names, datasets if texts else {}, labelled.said, answers)
 
 
-def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:
+def write_site(folder: Path, files: Iterable[tuple[str, Any]], *, private: bool = True) -> None:
     """Write the assets and the data files (name, value). They replace an earlier board in the folder.
 
     Other files in the folder are not changed. Raises UserError if the folder contains files but no board.
     """
-    with updated_board(folder) as new:
+    with updated_board(folder, private=private) as new:
         for name, content in _contents(files):
             path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,14 +40,14 @@ class _ScoredSlice:
 
 
 def system_values(
-    collection: RecordCollection, names: Sequence[str], places: Mapping[str, str], estimated: Container[str] = ()
+    collection: RecordCollection, names: Sequence[str], places: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the content of each system's data file. `names` are the datasets in the order of their numbers.
 
-    `places` are the folders of the user's datasets, as they were typed. `estimated` are those of `board_sets`.
+    `places` are the folders of the user's datasets, as they were typed.
     """
-    sets = board_sets(collection, estimated)
-    cuts = [[] if each.estimated else list(_slices(collection.on(each.datasets))) for each in sets]
+    sets = board_sets(collection)
+    cuts = [list(_slices(collection.on(each.datasets))) for each in sets]
     for system in collection.systems:
         records = collection.records(system)
         first = next(iter(records.values()))
@@ -90,9 +90,7 @@ def _record(record: Record, dataset: int) -> dict[str, Any]:
         "source": record.source,
         "key": record.key,
         "run": record.run.file if record.run else "",
-        "p50": record.latency(0.5),
-        "p95": record.latency(0.95),
-        "timing": record.timing,
+        "seconds": record.seconds_per_query,
         "stages": [_stage(stage, record.settings) for stage in record.stages],
     }
 

@@ -35,7 +35,7 @@ from r2med.systems.expand.recorded import AUTHOR
 from r2med.systems.retrieve.added_worth import AddedWorth
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.candidates import Candidates
-from r2med.systems.retrieve.retriever import Retriever, Search, Searched, Searcher, SearchQuery, SearchReport
+from r2med.systems.retrieve.retriever import Retriever, Searched, Searcher, SearchQuery, SearchReport
 from r2med.systems.retrieve.stored_search import cached_search
 
 NOTHING_FOUND = Failure("empty", "the agent found no document")
@@ -172,8 +172,8 @@ class AgentSearcher(Searcher):
         rankings = {query.id: ranking_of(each, corpus) for query, each in conversed.pairs}
         filled = cached_search(agent.by, dataset, plain, k, self.store)
         run = finds_first(filled.run, {query: found for query, found in rankings.items() if found}, corpus, k)
-        cost = agent.cost(conversed) + replace(filled.cost, latencies=())
-        return Searched(run, cost, filled.prepared, self._report(conversed, rankings, dataset, filled, k))
+        cost = agent.cost(conversed) + filled.cost
+        return Searched(run, cost, filled.prepared, self._report(conversed, rankings, dataset, filled))
 
     def _report(
         self,
@@ -181,14 +181,11 @@ class AgentSearcher(Searcher):
         rankings: Mapping[str, Sequence[str]],
         dataset: Dataset,
         filled: Searched,
-        k: int,
     ) -> SearchReport:
         agent, tools = self.retriever, conversed.finished.report
         bare = [query for query, found in rankings.items() if not found]
         failed = {**dict.fromkeys(bare, NOTHING_FOUND), **conversed.failed}
         outcome = "ended early: the documents found so far are ranked, the retriever's follow"
-        search = Search(agent.by, dataset, tuple(map(SearchQuery, dataset.queries)), k)
-        last = () if agent.by.is_replayed else (search,)
         own = SearchReport(
             len(bare),
             len(rankings),
@@ -197,10 +194,9 @@ class AgentSearcher(Searcher):
             counts=conversed.counts,
             notices=agent.notices(dataset, conversed, list(failed.values()), outcome),
             traces={query.id: (agent.trace(each, rankings[query.id]),) for query, each in conversed.pairs},
-            searches=(*conversed.searches, *last),
         )
         # What LLMs wrote for searches of the agent is not about the query itself.
-        return own + replace(tools, notices=(), texts={}, traces={}, searches=()) + filled.report
+        return own + replace(tools, notices=(), texts={}, traces={}) + filled.report
 
 
 def ranking_of(conversation: Conversation, corpus: Corpus) -> tuple[str, ...]:

@@ -6,14 +6,12 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset, Query
 from r2med.data.locating import unambiguous
-from r2med.foundation.core.activities import Activity, ActivityResult, Apart, doing, happened
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.search_steps import SearchStep
@@ -55,7 +53,6 @@ from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.expansion import AskingStage, check, cut_notice
 from r2med.systems.retrieve.bm25 import BM25
-from r2med.systems.retrieve.retriever import Search
 
 MAX_TURNS = 1000
 MAX_TOPK = 1000
@@ -165,11 +162,10 @@ def source_of(
 
 @dataclass(frozen=True)
 class Conversed:
-    """The conversations about all queries of a dataset, and what the searches of the agent were."""
+    """The conversations about all queries of a dataset."""
 
     pairs: tuple[tuple[Query, Conversation], ...]
     finished: Finished
-    searches: tuple[Search, ...]
 
     @property
     def turns(self) -> Iterator[AgentTurn]:
@@ -202,19 +198,6 @@ class Conversed:
             **({"finished": chosen} if statuses else {}),
             **{f"calls_{status}": count for status, count in sorted(statuses.items())},
         }
-
-
-def _result(query: str, conversation: Conversation) -> ActivityResult:
-    """Return what became of a finished conversation."""
-    match conversation.state:
-        case Failure() as failure:
-            return ActivityResult(query, failure=failure)
-        case Answered(text):
-            return ActivityResult(query, text=text)
-        case Chosen(ids):
-            return ActivityResult(query, ids=ids)
-        case _:
-            return ActivityResult(query)
 
 
 @dataclass(frozen=True)
@@ -301,15 +284,9 @@ class ConversingLLM(Prompted[ConversingStage]):
         agent, dialogue, _ = self._open(dataset)
         store = store.about(*self.source.labels())
         source, llm = self.source.open(dataset, store, self.stage.search_depth), self.llm.about(*store.labels.datasets)
-        with doing(lambda: Apart([*map(self._activity, dataset.queries)])):
-            finished = converse(agent, dialogue, llm, source, dataset.queries)
-            pairs = tuple(zip(dataset.queries, finished.conversations, strict=True))
-            for query, each in pairs:
-                happened(partial(_result, query.id, each))
-        return Conversed(pairs, finished, source.made(finished.searched) or finished.report.searches)
-
-    def _activity(self, query: Query) -> Activity:
-        return Activity(self.name, "AGENT", {"query.id": query.id}, query.text, topic=query.id, within=query.id)
+        finished = converse(agent, dialogue, llm, source, dataset.queries)
+        pairs = tuple(zip(dataset.queries, finished.conversations, strict=True))
+        return Conversed(pairs, finished)
 
     def cost(self, conversed: Conversed) -> Cost:
         """Return the cost of the answers of the LLM and of the searches."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from r2med.data import Query
-from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import unknown
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, Sampling, finish_reason
@@ -153,11 +152,10 @@ def as_completion(answer: RawAnswer) -> RawAnswer:
 
 @dataclass(frozen=True)
 class Finished:
-    """The finished conversations, all answers of the LLM, the searched queries, and the cost of the searches."""
+    """The finished conversations, all answers of the LLM, and the cost of the searches."""
 
     conversations: tuple[Conversation, ...]
     answers: tuple[RawAnswer | Failure, ...]
-    searched: tuple[Query, ...] = ()
     searching: Cost = NOTHING
     prepared: Cost = NOTHING
     """The cost of preparing the corpus, which is not part of `searching`."""
@@ -170,12 +168,10 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
     # The agent gets only the text of a query, never its answer or other fields.
     conversations = [agent.start(query.text) for query in queries]
     answers: list[RawAnswer | Failure] = []
-    searched: list[Query] = []
     searching, prepared, report = NOTHING, NOTHING, NO_REPORT
     while any(not conversation.over for conversation in conversations):
         requests = dict(_requests(agent, dialogue, conversations))
-        with belonging((request, queries[index].id) for index, request in requests.items()):
-            batch = llm.answers(list(requests.values())) if requests else []
+        batch = llm.answers(list(requests.values())) if requests else []
         answers += batch
         for index, answer in zip(requests, batch, strict=True):
             conversations[index] = _after(agent, conversations[index], answer)
@@ -184,7 +180,6 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
             # The search also gets only the text, and the documents to exclude.
             asked = [Query(queries[i].id, text, excluded=queries[i].excluded) for i, text in waiting.items()]
             outcome = source.search(asked)
-            searched += asked
             searching += outcome.cost
             report += outcome.report
             prepared = outcome.prepared  # the corpus is prepared once, so this cost is not summed
@@ -193,7 +188,7 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
                     conversations[index] = conversations[index].waiting_for(documents)
                 else:
                     conversations[index] = agent.on_documents(conversations[index], documents)
-    return Finished(tuple(conversations), tuple(answers), tuple(searched), searching, prepared, report)
+    return Finished(tuple(conversations), tuple(answers), searching, prepared, report)
 
 
 def _searches(conversations: Sequence[Conversation]) -> dict[int, str]:

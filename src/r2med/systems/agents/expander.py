@@ -10,11 +10,10 @@ from pydantic import Field, model_validator
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.spec import Call, decoded
+from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Stage
+from r2med.foundation.runtime.stages import Bound
 from r2med.foundation.store import Store
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.costs import failed_queries, failure_kinds
@@ -44,15 +43,6 @@ class AgentStage(TaggedStage, kind="expand", needs="llm"):
         description="published: the answer follows the first marker, and a text without one counts whole",
     )
     prompts: str = Field("", description=PROMPTS_MEANING)
-
-    @classmethod
-    def parse(cls, call: Call) -> Stage:
-        """Return the stage of a call. The setting `give=finds` of earlier versions is a retriever now."""
-        if dict(call.settings).get("give") == "finds":
-            kept = tuple((key, value) for key, value in call.settings if key != "give")
-            new = Call(f"{call.name}-finds", call.arguments, kept)
-            raise UserError(f"{call}: an agent that gives its finds is a retriever: write {new} without one after it")
-        return super().parse(call)
 
     @model_validator(mode="after")
     def _searches_in_one_place(self) -> Self:
@@ -111,7 +101,6 @@ class AgentExpander(ConversingLLM):
             failed=both.failed,
             cut_texts=conversed.cut_texts,
             notices=self.notices(dataset, conversed, list(failed.values()), outcome),
-            searches=conversed.searches,
             traces={query.id: self.trace(conversation) for query, conversation in conversed.pairs},
         )
 

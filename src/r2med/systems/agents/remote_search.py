@@ -10,14 +10,12 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, PlainSerializer
 
 from r2med.data import Dataset, Query
-from r2med.foundation.core.activities import DocumentsRanked, ListedDocument, Ranking, happened
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.http import Client, run_sync
@@ -30,8 +28,6 @@ from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.agents.sources import Documents, Source, SourceResult
-from r2med.systems.retrieve.retriever import Search, SearchQuery
-from r2med.systems.retrieve.search_activity import ranking
 
 TOKEN_VARIABLE = "R2MED_SERVE_TOKEN"
 """The environment variable that holds the server's token."""
@@ -144,14 +140,8 @@ class _OpenServer:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         # No cost: the time is the server's, and a repeated run that reads stored answers would show another one.
-        with ranking(str(self.address), list(map(SearchQuery, queries))):
-            by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
-            found = tuple(self._shown(by_text[query.text], query.excluded) for query in queries)
-            happened(lambda: DocumentsRanked([*map(_listed, found)]))
-        return SourceResult(found)
-
-    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
-        return ()  # how the server searches is not known here
+        by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
+        return SourceResult(tuple(self._shown(by_text[query.text], query.excluded) for query in queries))
 
     def _shown(self, documents: Documents, excluded: Sequence[str]) -> Documents:
         if isinstance(documents, Failure):
@@ -234,12 +224,6 @@ class _OpenServer:
         except MalformedAnswer as error:
             reason = f"{client.endpoint.server} gave a malformed answer: {error}"
         raise RequestFailed(reason, again=True, kind="invalid", max_attempts=2)  # perhaps a short fault of a proxy
-
-
-def _listed(documents: Documents) -> Ranking:
-    if isinstance(documents, Failure):
-        return documents
-    return [ListedDocument(hit.id, hit.score, partial(str, hit.contents)) for hit in documents]
 
 
 def _packed(documents: Documents) -> bytes:

@@ -9,14 +9,12 @@ from typing import Any, ClassVar, Protocol
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
-from r2med.foundation.core.activities import DocumentsRanked, happened
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.store import Store, default_store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
-from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Search, SearchQuery, SearchReport
-from r2med.systems.retrieve.search_activity import listed_run, ranking
+from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, SearchQuery, SearchReport
 from r2med.systems.retrieve.stored_search import cached_search
 
 Documents = tuple[Hit, ...] | Failure
@@ -40,9 +38,6 @@ class Source(Protocol):
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         """Return the documents of each query without excluded ones, best first, or the reason why there are none."""
-
-    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
-        """Return the searches of our own retrievers that these queries cause."""
 
 
 @dataclass(frozen=True)
@@ -99,16 +94,9 @@ class _OpenRetriever:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         asked = list(map(SearchQuery, queries))
-        with ranking(self.retriever.name, asked):
-            searched = cached_search(self.retriever, self.dataset, asked, self.topk, self.store)
-            happened(lambda: DocumentsRanked(listed_run(searched.run, self.dataset.corpus)))
+        searched = cached_search(self.retriever, self.dataset, asked, self.topk, self.store)
         hits = tuple(hits_of(searched.run, self.dataset.corpus))
-        return SourceResult(hits, replace(searched.cost, latencies=()), searched.prepared, searched.report)
-
-    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
-        if self.retriever.is_replayed:
-            return ()  # the report of each search has those inside it
-        return (Search(self.retriever, self.dataset, tuple(map(SearchQuery, queries)), self.topk),)
+        return SourceResult(hits, searched.cost, searched.prepared, searched.report)
 
 
 def hits_of(run: Run, corpus: Corpus) -> list[tuple[Hit, ...]]:

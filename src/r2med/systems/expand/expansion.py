@@ -12,7 +12,7 @@ from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.store import Store, digest
 from r2med.systems.retrieve.added_worth import FusionMethod
-from r2med.systems.retrieve.retriever import MEAN, Search, SearchQuery
+from r2med.systems.retrieve.retriever import MEAN, SearchQuery
 
 QueryChoice = Literal["", "keep", "drop"]
 """Keep or drop the query's own words in a search by words. Empty means the choice of the method."""
@@ -76,7 +76,7 @@ class Joining:
         query = joined.query
         own = ((SearchQuery(query), apart.original),) if apart.original else ()
         alone = (
-            SearchQuery(replace(query, text=text)) if apart.replaces else self._together(query, (text,))
+            SearchQuery(replace(query, text=text), replaces=query) if apart.replaces else self._together(query, (text,))
             for text in joined.generated
         )
         weighted = tuple(zip(alone, cycle(apart.weights or (1.0,)), strict=False))
@@ -105,8 +105,6 @@ class Expansion:
     """Further facts for a record, such as turns and searches of an agent."""
     notices: tuple[str, ...] = ()
     """Remarks for the user, one sentence each."""
-    searches: tuple[Search, ...] = field(default=(), compare=False)
-    """Texts that were searched for on the way, by an agent or between rounds."""
     traces: Mapping[str, Any] = field(default_factory=dict)
     """The actions of a search agent, turn by turn: query id -> a trace for JSON. It is saved beside the record."""
 

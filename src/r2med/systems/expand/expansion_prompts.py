@@ -12,7 +12,6 @@ from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.prompts.fitting import Fitted
 from r2med.models.prompts.templates import Template, open_templates
 from r2med.systems.expand.method_cards import REFINE_FIELDS, MethodCard
-from r2med.systems.retrieve.retriever import Search
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,6 @@ class Prepared:
     sampling: Sampling
     cost: Cost
     """The cost of searching for the passages in the prompts."""
-    searches: tuple[Search, ...] = ()
-    """The texts that were searched for to refine drafts."""
 
     @property
     def requests(self) -> tuple[ChatRequest, ...]:

@@ -43,12 +43,6 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
             return self
         return self.model_copy(update={"by": retriever})
 
-    def reuses(self, smaller: Stage) -> bool | None:
-        """Return True if only samples are added. Rounds that show the LLM all samples together are asked anew."""
-        if not isinstance(smaller, Generated) or smaller.model_copy(update={"samples": self.samples}) != self:
-            return None
-        return not (self.rounds and self.card.accumulate)
-
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan: LLM calls or recorded texts, and the searches."""
         texts = plan_texts(self, self.llm, runtime.setup, asked=self.card.asked, own=self.own_llm is not None)

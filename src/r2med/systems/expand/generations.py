@@ -14,7 +14,6 @@ from r2med.data.layouts.hub_listing import check_shards, local_tables
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.store.files import write_atomically
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.retrieve.retriever import SearchQuery
@@ -145,9 +144,7 @@ def write_generations(
     same, others = _count_texts(file, dataset)
     if (same > count or others) and not overwrite:
         has = f"has {same} texts and there are {count} now" if same > count else f"has {others} texts of other queries"
-        raise NotWrittenError(
-            f"{file} {has}: it was not changed; ", Setting("generate", overwrite=True), " replaces it"
-        )
+        raise NotWrittenError(f"{file} {has}: it was not changed; overwrite (--overwrite) replaces it")
     lines = [json.dumps(_row(search), ensure_ascii=False) for search in expansion.queries]
     write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
     return file

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from r2med.data import Dataset
-from r2med.foundation.core.activities import belonging
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan
@@ -37,9 +36,8 @@ from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.expand.method_cards import MethodCard
 from r2med.systems.expand.query_list import LIST_VERSION, parse_queries
 from r2med.systems.expand.shown_passages import ShownPassages
-from r2med.systems.retrieve.apart import searches_apart
 from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
-from r2med.systems.retrieve.retriever import Retriever, Search, SearchQuery, SearchReport
+from r2med.systems.retrieve.retriever import Retriever, SearchQuery, SearchReport
 
 
 @dataclass(frozen=True)
@@ -129,11 +127,11 @@ class LLMExpander(Prompted[GeneratedSettings]):
         prepared = [self._drafts(dataset, store, shown)]
         # The answers that count: all samples, each with the queries in order, and once more for each round that adds.
         asked = [query.id for query in dataset.queries] * self.stage.samples
-        prepared[0], answers = self._ask(prepared[0], asked, store)
+        prepared[0], answers = self._ask(prepared[0], store)
         kept = [answers]
         answered = list(zip(asked, kept[0], strict=True))
         for _ in range(self.stage.rounds):
-            refinement, new = self._ask(self._refinement(dataset, kept, store, shown), asked, store)
+            refinement, new = self._ask(self._refinement(dataset, kept, store, shown), store)
             prepared.append(refinement)
             answered += [pair for pair in zip(asked, new, strict=True) if pair[1] is not NO_DRAFT]
             # A draft whose refinement failed is still an answer to the query.
@@ -170,7 +168,6 @@ class LLMExpander(Prompted[GeneratedSettings]):
             cut_texts=cut_texts,
             counts={f"lists_{kind}": count for kind, count in repairs.items()},
             notices=(*self._notices(dataset, queries, answers, cut_prompts, cut_notices, repairs), *inside.notices),
-            searches=tuple(search for part in prepared for search in part.searches),
         )
 
     def _prompts(self, dataset: Dataset) -> Prompts:
@@ -221,7 +218,6 @@ class LLMExpander(Prompted[GeneratedSettings]):
         fitter = Fitter(self.card, prompts.system)
         size = len(dataset.queries)
         cost, rows = Cost(), []
-        made: list[Search] = []
         for lane in range(self._lanes):
             own = kept if self.method.accumulate else [kept[-1][lane * size : (lane + 1) * size]]
             drafts = [self._all_texts(own, index, size) for index in range(size)]
@@ -230,7 +226,6 @@ class LLMExpander(Prompted[GeneratedSettings]):
             ]
             passages, searched = shown.find(self.by, dataset, searches, store, lane)
             cost += searched
-            made += searches_apart(self.by, dataset, searches, shown.searched)
             rows.append(
                 [
                     fitter.fill(prompts.refine, query.text, passages=found, draft=texts[-1]) if texts else NO_DRAFT
@@ -238,7 +233,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
                 ]
             )
         rows = rows * self.stage.samples if self.method.accumulate else rows
-        return replace(self._prepared(rows, cost), searches=tuple(made))
+        return self._prepared(rows, cost)
 
     def _prepared(self, rows: Sequence[Sequence[Fitted | Failure]], cost: Cost) -> Prepared:
         samples = tuple(sample for sample, prompts in enumerate(rows) for _ in prompts)
@@ -249,17 +244,13 @@ class LLMExpander(Prompted[GeneratedSettings]):
         """True if an answer that was cut at the token limit is used. The last query of a list would not be whole."""
         return self.method.answer != "queries"
 
-    def _ask(
-        self, prepared: Prepared, asked: Sequence[str], store: Store
-    ) -> tuple[Prepared, list[Generation | Failure]]:
-        """Return the prompts as they were sent, and the answer to each. `asked` are the ids of their queries."""
-
+    def _ask(self, prepared: Prepared, store: Store) -> tuple[Prepared, list[Generation | Failure]]:
+        """Return the prompts as they were sent, and the answer to each."""
         llm = self.llm.about(*store.labels.datasets)
 
         def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
             requests = [prepared.request(number, prompt) for number, prompt in prompts.items()]
-            with belonging(zip(requests, (asked[number] for number in prompts), strict=True)):
-                return llm.complete(requests, keep_cut=self._keeps_cut)
+            return llm.complete(requests, keep_cut=self._keeps_cut)
 
         fitting = {number: each for number, each in enumerate(prepared.prompts) if isinstance(each, Fitted)}
         answered = ask_fitted(fitting, ask)

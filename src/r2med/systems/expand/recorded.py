@@ -14,7 +14,6 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Bound, Stage
@@ -60,15 +59,12 @@ def open_recorded(
     chosen = setup.recorded or llm == AUTHOR or not asked
     if not chosen and (own or find_llm(llm, setup) is not None):
         return None
-    named = Notice(
-        f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give ",
-        Setting("Setup", base_url="URL"),
-    )
+    named = f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give base_url (--base-url URL)"
     otherwise = "" if chosen else named
     for key, _ in stage.changed:
         if key not in SEARCH_SETTINGS:
             why = otherwise or "recorded texts are searched unchanged"
-            raise UserError(f"{stage}: {key} needs an LLM that is called: ", why)
+            raise UserError(f"{stage}: {key} needs an LLM that is called: {why}")
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
     style = style or (card.answer if card else "plain")
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning, whole)
@@ -122,10 +118,6 @@ class Recorded(Bound[Stage]):
         queries = [self.joining.join(query, texts[query.id]) for query in dataset.queries]
         return Expansion.of(queries, failure_kinds=_counted(failed), failed=failed, notices=tuple(notices))
 
-    def raw_texts(self, dataset: Dataset) -> Texts:
-        """Return the texts of each query as they are in the files, before cleaning."""
-        return _read(self._files(dataset), dataset)[0]
-
     def _texts(self, dataset: Dataset) -> tuple[Texts, dict[str, str], list[str]]:
         """Return the answers of each query, the reasons for missing ones, and notices about the files."""
         files = self._files(dataset)
@@ -157,8 +149,8 @@ class Recorded(Bound[Stage]):
             return files
         where = f" in {self.folder}" if self.folder else ""
         known = other_llms(existing, self.stage.name, self.llm)
-        rest = ("; ", self.otherwise) if self.otherwise else ()
-        raise UserError(f"{dataset.name} has no recorded {self.stage.name} texts of {self.llm!r}{where}{known}", *rest)
+        rest = f"; {self.otherwise}" if self.otherwise else ""
+        raise UserError(f"{dataset.name} has no recorded {self.stage.name} texts of {self.llm!r}{where}{known}{rest}")
 
 
 def _counted(failed: Mapping[str, str]) -> dict[str, int]:

@@ -64,10 +64,6 @@ class CrossEncoder(PairStage, kind="rerank"):
             else f"Scores of the cross-encoder {card.repository}."
         )
 
-    def reuses(self, smaller: Stage) -> bool | None:
-        """Return True: the score of a pair is kept, and a larger depth only adds pairs."""
-        return smaller.name == self.name
-
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how many pairs would be scored and how much would be downloaded."""
         card = resolve_reranker(self.name) if _is_api(self.name) else None

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from r2med.data.runs.run import Run
-from r2med.foundation.core.activities import belonging
 from r2med.models.ask.json_in_text import Parsed
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer, Sampling, finish_reason
 from r2med.models.llm.cleaning import whole_sentences
@@ -70,36 +69,16 @@ class QuestionCounter:
         return [None] * len(questions)
 
 
-class Reverser(QuestionCounter):
-    """An `Asker` that prefers the last passages, so that later questions are others than without an answer."""
-
-    def orders(self, questions: Sequence[Question]) -> list[Order | None]:
-        """Return the passages in reverse."""
-        self.questions += questions
-        return [tuple(reversed(range(len(question.passages)))) for question in questions]
-
-    def labels(self, questions: Sequence[Question]) -> list[int | None]:
-        """Return the last passage."""
-        self.questions += questions
-        return [len(question.passages) - 1 for question in questions]
-
-
 class LLMAsker:
     """Asks an LLM the questions of one reranking in the form of a card, and counts failures and repairs."""
 
-    def __init__(
-        self, complete: Complete, as_written: Complete, llm: LLMCard, prompts: RerankPrompts, ids: Mapping[str, str]
-    ) -> None:
-        """Take the LLM and the prompts. `as_written` also returns cut answers and those with reasoning only.
-
-        `ids` maps queries as prompts show them to query ids, for traces.
-        """
+    def __init__(self, complete: Complete, as_written: Complete, llm: LLMCard, prompts: RerankPrompts) -> None:
+        """Take the LLM and the prompts. `as_written` also returns cut answers and those with reasoning only."""
         self._complete = complete
         self._as_written = as_written
         self._llm = llm
         self._prompts = prompts
         self._card = prompts.card
-        self._ids = ids
         self._answers: list[Generation | Failure] = []
         self._asked: list[str] = []  # The query of each answer, as prompts show it.
         self._repairs: Counter[str] = Counter()
@@ -167,13 +146,12 @@ class LLMAsker:
         complete = self._as_written if as_written else self._complete
 
         def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
-            requests = [
-                ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top)
-                for number, prompt in prompts.items()
-            ]
-            asked_for = (self._ids.get(questions[number].query) for number in prompts)
-            with belonging(zip(requests, asked_for, strict=True)):
-                return complete(requests)
+            return complete(
+                [
+                    ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top)
+                    for number, prompt in prompts.items()
+                ]
+            )
 
         fitted = [self._prompts.fitted(question, self._llm, self._prompts.size) for question in questions]
         asked = ask_fitted({number: each for number, each in enumerate(fitted) if isinstance(each, Fitted)}, ask)

@@ -13,9 +13,7 @@ from pydantic import Field, model_validator
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.notices import Notice, Setting
 from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.core.spec import encoded
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage, argument, depth_field
@@ -29,18 +27,9 @@ from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
-from r2med.models.prompts.templates import SUFFIX, Prompted, kind_of, open_templates
-from r2med.systems.rerank.authors_prompts import (
-    AUTHORS,
-    OWN,
-    FoundPrompt,
-    fetching,
-    find_authors,
-    has_choice,
-    read_authors,
-)
+from r2med.models.prompts.templates import Prompted, kind_of, open_templates
 from r2med.systems.rerank.llm_answers import LETTERS
-from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, Reverser, as_written
+from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, as_written
 from r2med.systems.rerank.llm_prompts import FIELDS, Question, RerankPrompts, open_prompts
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, ordered
@@ -110,14 +99,8 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
     temperature: float | None = Field(
         None, ge=0, le=2, description="temperature of the LLM; without it, that of the LLM's card"
     )
-    prompts: str = Field("", description=f"{PROMPTS_MEANING}; authors: the prompt of the authors; own: ours")
+    prompts: str = Field("", description=PROMPTS_MEANING)
     depth: int = depth_field()
-
-    def __init__(self, **values: Any) -> None:
-        card = self.card_of(str(values.get("name", "")))
-        if has_choice(card) and not values.get("prompts"):
-            values["prompts"] = AUTHORS if find_authors(card.template) else OWN  # so that a printed name says it
-        super().__init__(**values)
 
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
@@ -208,41 +191,16 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
 
         No question is answered. If answers decide what is asked next, real answers lead to about as many questions.
         """
-        return [len(question.passages) for question in self._questions(count, QuestionCounter())]
-
-    def _questions(self, count: int, counter: QuestionCounter) -> list[Question]:
+        counter = QuestionCounter()
         scores, names = np.linspace(1, 0, count), tuple(map(str, range(count)))
         self.orders(counter, [QueryCandidates("", "", names, names, scores, scores, self.scores == "show")])
-        return counter.questions
-
-    def reuses(self, smaller: Stage) -> bool | None:
-        """Return True if every question of the smaller stage is one of this stage too, in the same words."""
-        if not isinstance(smaller, LLMRerankerStage) or (smaller.name, smaller.llm) != (self.name, self.llm):
-            return None
-        mine, others = (stage._questions(stage.depth, Reverser()) for stage in (self, smaller))
-        return {*others} <= {*mine}
+        return [len(question.passages) for question in counter.questions]
 
     def bind(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""
-        card, chat = self.llm_card(runtime.setup), open_chat(self.llm_card(runtime.setup), runtime)
-        if has_choice(self.reranker_card) and self.prompts in (AUTHORS, OWN):
-            self._refuse_other_prompt(runtime.setup.prompts)
-        if self.prompts == AUTHORS:
-            found = read_authors(self.reranker_card.template)
-            return LLMReranker(self, chat, card, found.templates, found, runtime.setup.repeat)
-        chosen = "" if self.prompts == OWN else self.prompts or runtime.setup.prompts
-        return LLMReranker(self, chat, card, find_set(chosen), repeat=runtime.setup.repeat)
-
-    def _refuse_other_prompt(self, chosen: str) -> None:
-        """Raise UserError if the set of the run has a prompt for this reranker: its name states another one."""
-        own = open_templates(find_set(chosen)).own
-        files = [f"{name}{SUFFIX}" for name in own if name.partition(".")[0] == self.reranker_card.template]
-        if files:
-            typed = f"{self.name}(prompts={encoded(chosen)})"
-            raise UserError(
-                f"{self.name} reads prompts={self.prompts}, and {chosen} has another one, {files[0]}: type {typed} to "
-                "use it, or remove the file"
-            )
+        card = self.llm_card(runtime.setup)
+        templates = find_set(self.prompts or runtime.setup.prompts)
+        return LLMReranker(self, open_chat(card, runtime), card, templates, runtime.setup.repeat)
 
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return the new order of each query's candidates."""
@@ -259,8 +217,6 @@ class LLMReranker(Prompted[LLMRerankerStage]):
 
     asks: ClassVar[bool] = True
 
-    authors: FoundPrompt | None = None
-    """The prompt of the authors, if it is used."""
     repeat: int = 0
     """Number of the repeat, from 0. Shuffles are other ones in each repeat."""
 
@@ -271,10 +227,15 @@ class LLMReranker(Prompted[LLMRerankerStage]):
 
     @property
     def whose_prompt(self) -> str:
-        """What a record says about the prompt; empty if there is only one."""
-        if self.authors is not None:
-            return self.authors.statement
-        return OWN_PROMPT if self.stage.reranker_card.published else ""
+        """What a record says about the prompt; empty if its authors publish no other."""
+        card = self.stage.reranker_card
+        if not card.published:
+            return ""
+        if self.prompts is None:
+            return OWN_PROMPT
+        of_set = open_templates(self.prompts).own
+        is_changed = any(name.partition(".")[0] == card.template for name in of_set)
+        return f"prompt of the set {self.prompts.name}" if is_changed else OWN_PROMPT
 
     @property
     def depth(self) -> int:
@@ -292,26 +253,23 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""
         super().check(datasets)
         Fitter(self.card, system="")
-        if self.stage.reranker_card.is_trained and self.prompts is None:
-            log.info("%s", self._ours())
+        card = self.stage.reranker_card
+        if card.is_trained and self.whose_prompt == OWN_PROMPT:
+            log.info(
+                "%s reads our prompt, and its scores are not comparable with published ones; its authors publish "
+                "theirs in %s",
+                self.stage.name,
+                card.published,
+            )
         for kind in {kind_of(dataset) for dataset in datasets}:
             prompts = self._prompts(kind)
             needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
             for ability, words in ABILITIES.items():
                 if needed[ability] and ability in self.llm.lacks:
                     raise UserError(
-                        f"{self.name} needs {words}, and {self.llm.name} does not offer this; serve the model "
-                        "with vLLM, and give its address with ",
-                        Setting("Setup", base_url="URL"),
+                        f"{self.name} needs {words}, and {self.llm.name} does not offer this; serve the model with "
+                        "vLLM, and give its address with base_url (--base-url URL)",
                     )
-
-    def _ours(self) -> Notice:
-        """Return what a trained reranker with our prompt means, and how to use that of its authors."""
-        card = self.stage.reranker_card
-        ours = f"{self.stage.name} reads our prompt, and its scores are not comparable with published ones; "
-        if has_choice(card):
-            return Notice(ours, fetching(card.template), " gets that of its authors")
-        return Notice(f"{ours}its authors publish theirs in {card.published}")
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Rerank each query that has at least two candidates.
@@ -327,7 +285,7 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         prompts = self._prompts(kind_of(dataset))
         listed = self._candidates(dataset, queries, run, prompts)
         blocks = {asked.query.id: each.block for asked, each in zip(queries, listed, strict=True)}
-        asker = LLMAsker(complete, written, self.card, prompts, {block: query for query, block in blocks.items()})
+        asker = LLMAsker(complete, written, self.card, prompts)
         orders = self.stage.in_repeat(self.repeat).orders(asker, listed)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
         done = asker.result(new, blocks, f"{self.name} on {dataset.name}")
@@ -358,8 +316,7 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         return [*filter(None, [card.system]), card.template]
 
     def _prompts(self, kind: str) -> RerankPrompts:
-        card = self.stage.reranker_card
-        return open_prompts(self.authors.card(card) if self.authors else card, kind, self.prompts, self.stage.words)
+        return open_prompts(self.stage.reranker_card, kind, self.prompts, self.stage.words)
 
     def _candidates(
         self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, prompts: RerankPrompts

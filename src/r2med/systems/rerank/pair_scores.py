@@ -83,9 +83,7 @@ class ScorePairs(Work[PairBlock, list[ScoredPair]]):
         except NotFiniteError as error:
             query, document = block.ids[error.index]
             raise UserError(
-                f"the score of query {query} and document {document} is NaN or infinite (",
-                error.hint,
-                ")",
+                f"the score of query {query} and document {document} is NaN or infinite ({error.hint})",
             ) from None
 
 

@@ -38,7 +38,7 @@ class Reranked:
     notices: tuple[str, ...] = ()
     """Remarks for the user, one sentence each."""
     prompt: str = ""
-    """Whose prompt an LLM reranker read, if its authors have their own: ours, or the file of the authors."""
+    """The prompt that an LLM reranker read, if its authors publish another: ours, or that of a set."""
 
 
 class Reranker(Protocol):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 
-from r2med.data import Dataset
-from r2med.foundation.core.activities import DocumentsRanked, happened
-from r2med.foundation.core.cost import Cost, added_latencies, total
+from r2med.data import Corpus, Dataset
+from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
-from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Search, Searched, Searcher, SearchQuery
-from r2med.systems.retrieve.search_activity import listed_run, ranking
+from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Searched, Searcher, SearchQuery
 from r2med.systems.retrieve.stored_search import cached_search, indexed
 
 
@@ -27,44 +25,44 @@ class _Batch:
     weights: tuple[float, ...]
 
 
+Search = Callable[[Sequence[SearchQuery], int], Searched]
+"""One search: queries and the number of documents -> what is found."""
+
+
 def search_apart(
     retriever: Retriever,
     dataset: Dataset,
     queries: Sequence[SearchQuery],
     k: int,
     store: Store,
-    timed: bool = False,
 ) -> Searched:
     """Search like `cached_search`. Queries with parts are searched part by part, and the rankings are added up.
 
-    The first parts of all queries are one search, the second parts another, and so on. The store keeps each of them.
+    The store keeps each of these searches. A retriever that chooses forms searches the parts itself.
     """
-    with ranking(retriever.name, queries):
-        searched = _search_apart(retriever, dataset, queries, k, store, timed)
-        happened(lambda: DocumentsRanked(listed_run(searched.run, dataset.corpus)))
-    return searched
-
-
-def _search_apart(
-    retriever: Retriever,
-    dataset: Dataset,
-    queries: Sequence[SearchQuery],
-    k: int,
-    store: Store,
-    timed: bool,
-) -> Searched:
-    batches = _batches(queries)
-    if len(batches) == 1:
-        return cached_search(retriever, dataset, batches[0].queries, k, store, timed)
 
     @cache
     def index() -> Searcher:
         return indexed(retriever, dataset, store)
 
+    def search(batch: Sequence[SearchQuery], depth: int) -> Searched:
+        return cached_search(retriever, dataset, batch, depth, store, index)
+
+    return search(queries, k) if retriever.chooses_forms else search_parts(search, queries, k, dataset.corpus)
+
+
+def search_parts(search: Search, queries: Sequence[SearchQuery], k: int, corpus: Corpus) -> Searched:
+    """Search queries part by part, and add up the rankings. Queries without parts are searched as they are.
+
+    The first parts of all queries are one search, the second parts another, and so on.
+    """
+    batches = _batches(queries)
+    if len(batches) == 1:
+        return search(batches[0].queries, k)
     depth = max(DEFAULT_DEPTH, k)
     worth, costs, prepared, own, report = AddedWorth(len(queries)), [], Cost(), 0.0, NO_REPORT
     for batch in batches:
-        searched = cached_search(retriever, dataset, batch.queries, depth, store, timed, index)
+        searched = search(batch.queries, depth)
         costs.append(searched.cost)
         report += searched.report
         prepared = searched.prepared  # The corpus is prepared once, and every run has its cost.
@@ -73,18 +71,8 @@ def _search_apart(
         for line, rows, scores, weight in zip(batch.lines, run.rows, run.scores, batch.weights, strict=True):
             worth.add(line, rows, scores, queries[line].fuse, weight)
         own += time.perf_counter() - started
-    fused = worth.ranked([query.query.id for query in queries], k, dataset.corpus)
-    latencies = added_latencies([cost.latencies for cost in costs])
-    return Searched(fused, replace(total(costs) + Cost(seconds=own), latencies=latencies), prepared, report)
-
-
-def searches_apart(
-    retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], k: int
-) -> tuple[Search, ...]:
-    """Return the searches of `search_apart`."""
-    batches = _batches(queries)
-    depth = k if len(batches) == 1 else max(DEFAULT_DEPTH, k)
-    return tuple(Search(retriever, dataset, batch.queries, depth) for batch in batches)
+    fused = worth.ranked([query.query.id for query in queries], k, corpus)
+    return Searched(fused, total(costs) + Cost(seconds=own), prepared, report)
 
 
 def _batches(queries: Sequence[SearchQuery]) -> list[_Batch]:

@@ -15,22 +15,17 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import decoded, encoded, typed_path
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Bound, Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.file_digests import file_digest
 from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
-from r2med.systems.retrieve.run_cards import RUN_CARDS, RunCard
 
 RUN_PREFIX = "run:"
 RUN_FILE_ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")
 
 
 class Candidates(Stage, kind="retrieve"):
-    """Use the results of another system: a TREC run, or a folder with one run for each dataset (run:PATH).
-
-    run:NAME is a published run that has a card.
-    """
+    """Use the results of another system: a TREC run, or a folder with one run for each dataset (run:PATH)."""
 
     @classmethod
     def at(cls, path: Path) -> Candidates:
@@ -48,17 +43,10 @@ class Candidates(Stage, kind="retrieve"):
 
     def bind(self, runtime: Runtime) -> CandidateRetriever:
         """Return the retriever. It depends only on the files."""
-        return CandidateRetriever(self, runtime.store, runtime.setup)
+        return CandidateRetriever(self, runtime.store)
 
-    @property
-    def card(self) -> RunCard | None:
-        """The card of a published run, unless a path with its name exists."""
-        return None if typed_path(str(self.path)).exists() else RUN_CARDS.get(self.name.removeprefix(RUN_PREFIX))
-
-    def file(self, dataset: Dataset, setup: Setup) -> Path:
+    def file(self, dataset: Dataset) -> Path:
         """Return the run file of one dataset. Raises UserError if a folder has no run or several runs for it."""
-        if self.card is not None:
-            return self.card.find(dataset, setup)
         path = typed_path(str(self.path))
         if not path.is_dir():
             return path
@@ -80,20 +68,16 @@ class CandidateRetriever(Bound[Candidates]):
 
     store: Store
     """Remembers the digests of the files."""
-    setup: Setup
-    """Says where published runs are."""
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the digest of the file. The name of the file does not affect a score."""
-        file = self.stage.file(dataset, self.setup)
+        file = self.stage.file(dataset)
         require_run_file(file)
-        if self.stage.card is not None:
-            self.stage.card.check(file, dataset)
         return {"stage": "run", "sha256": file_digest(file, self.store)}
 
     def index(self, dataset: Dataset, store: Store) -> CandidateSearcher:
         """Return a searcher that looks up the rankings."""
-        return CandidateSearcher(self.stage.file(dataset, self.setup), dataset.corpus)
+        return CandidateSearcher(self.stage.file(dataset), dataset.corpus)
 
 
 class CandidateSearcher(Searcher):

@@ -16,7 +16,6 @@ from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.data.training_sheet import SHEET_NAME, TrainingSheet
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import key_of
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import decoded, encoded, typed_path
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Bound, Stage, StageType, bound
@@ -71,9 +70,8 @@ class FoldModels:
         count = len(self.seeds)
         if self.repeat >= count > 1:
             raise UserError(
-                f"{self.name} has models of {counted(count, 'seed')}, so it has no repeat {self.repeat}: ask for ",
-                Setting("run", repeats=count),
-                f", or train models into {self.folder / f'{SEED}{count}'}",
+                f"{self.name} has models of {counted(count, 'seed')}, so it has no repeat {self.repeat}: ask for "
+                f"repeats (--repeats {count}), or train models into {self.folder / f'{SEED}{count}'}",
             )
         return self.repeat if count > 1 else 0
 
@@ -122,7 +120,7 @@ class FoldModels:
         """Return fold -> the positions of its queries. Raises UserError if a query has no fold."""
         lines: dict[int, list[int]] = {}
         for line, query in enumerate(queries):
-            lines.setdefault(self.folds.fold_of(query.query), []).append(line)
+            lines.setdefault(self.folds.fold_of(query.replaces or query.query), []).append(line)
         return dict(sorted(lines.items()))
 
 

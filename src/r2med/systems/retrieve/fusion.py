@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self, assert_never, cast, get_args
@@ -15,8 +15,8 @@ from typing import Any, Literal, Self, assert_never, cast, get_args
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset
-from r2med.foundation.core.approximation import Approximation
-from r2med.foundation.core.cost import Cost, added_latencies, total
+from r2med.data.runs.run import Run
+from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import nearest
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
@@ -26,16 +26,8 @@ from r2med.foundation.runtime.stage_table import Fused
 from r2med.foundation.runtime.stages import Bound, Numbers, Stage, Words, argument, bound
 from r2med.foundation.store import Store, digest
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
-from r2med.systems.retrieve.retriever import (
-    NO_REPORT,
-    TEXTS_ALONE,
-    Retriever,
-    Search,
-    Searched,
-    Searcher,
-    SearchQuery,
-    SearchReport,
-)
+from r2med.systems.retrieve.apart import search_parts
+from r2med.systems.retrieve.retriever import NO_REPORT, TEXTS_ALONE, Retriever, Searched, Searcher, SearchQuery
 from r2med.systems.retrieve.stored_search import cached_search, indexed, search_with
 
 Searching = Literal["expanded", "original", "generated", "both"]
@@ -112,6 +104,11 @@ class FusedRetriever(Bound[Fusion]):
         """The retrievers that are fused."""
         return self.parts
 
+    @property
+    def chooses_forms(self) -> bool:
+        """True if a part searches another form than the expanded query, or chooses the form itself."""
+        return any(word != "expanded" for word in self.stage.searched) or any(part.chooses_forms for part in self.parts)
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
         return {
@@ -125,17 +122,6 @@ class FusedRetriever(Bound[Fusion]):
         """Return a searcher. A part is indexed when it is first searched, and not at all if its run is in the store."""
         return FusionSearcher(self, dataset, store)
 
-    def approximations(
-        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
-    ) -> tuple[Approximation, ...]:
-        """Return the recall of the parts with an approximate index."""
-        depth = self.stage.depth or max(DEFAULT_DEPTH, k)
-        return tuple(
-            each
-            for part, _, asked in self.runs(queries)
-            for each in self.parts[part].approximations(dataset, asked, depth, store)
-        )
-
     def runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
         """Return (number of the part, weight, queries) for each run."""
         weights = self.stage.weights or (1.0,) * len(self.parts)
@@ -145,6 +131,27 @@ class FusedRetriever(Bound[Fusion]):
             words: tuple[Searching, ...] = ("original", "expanded") if twice else (word,)
             runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
         return runs
+
+
+@dataclass(frozen=True)
+class _PartSearch:
+    """One search of a part."""
+
+    part: str
+    """The key of the part."""
+    corpus: str
+    """The key of the part that prepares the corpus."""
+    queries: tuple[SearchQuery, ...]
+    depth: int
+
+
+@dataclass(frozen=True)
+class _FusedSearch:
+    """What a fusion found, by which searches, and the seconds for adding up their rankings."""
+
+    run: Run
+    searches: Mapping[_PartSearch, Searched]
+    seconds: float
 
 
 class FusionSearcher(Searcher):
@@ -158,60 +165,49 @@ class FusionSearcher(Searcher):
         self._corpora = [digest(key_of(_index_of(part), dataset)) for part in retriever.parts]
         self._indexed: dict[str, Searcher] = {}
         self._live: tuple[Searcher, ...] = ()
-        self._fusing: float | None = None
-        """Seconds of a query for adding up the rankings, from the last search."""
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k documents of each query with the highest total worth over all parts."""
-        stage = self._retriever.stage
-        worth = AddedWorth(len(queries))
-        depth = stage.depth or max(DEFAULT_DEPTH, k)
-        costs, prepared, reports = {}, {}, {}
-        own = 0.0
-        for part, weight, asked in self._retriever.runs(queries):
-            searched = self._search(part, asked, depth)
-            # One part prepares its corpus once, and the same search runs once.
-            costs[self._keys[part], tuple(asked)] = searched.cost
-            prepared[self._corpora[part]] = searched.prepared
-            reports[self._keys[part], tuple(asked)] = self._report(part, asked, depth, searched)
-            started = time.perf_counter()
-            for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
-                worth.add(line, rows, scores, stage.method, weight)
-            own += time.perf_counter() - started
-        run = worth.ranked([query.query.id for query in queries], k, self._dataset.corpus)
-        self._fusing = own / max(1, len(queries))
-        cost = total(costs.values()) + Cost(seconds=own)
+        fused = self._fused(queries, k)
+        cost = total(searched.cost for searched in fused.searches.values()) + Cost(seconds=fused.seconds)
+        # One part prepares its corpus once.
+        prepared = total({search.corpus: found.prepared for search, found in fused.searches.items()}.values())
         if not self._retriever.is_replayed:
-            return Searched(run, cost, total(prepared.values()))
-        # Calls of LLMs and searches take different times, so that quantiles over both would say nothing.
-        return Searched(run, replace(cost, latencies=()), total(prepared.values()), sum(reports.values(), NO_REPORT))
+            return Searched(fused.run, cost, prepared)
+        report = sum((searched.report for searched in fused.searches.values()), NO_REPORT)
+        return Searched(fused.run, cost, prepared, report)
 
-    def _report(self, part: int, asked: Sequence[SearchQuery], depth: int, searched: Searched) -> SearchReport:
-        """Return what happened inside the search of a part, with the search itself if it is a single one."""
-        retriever = self._retriever.parts[part]
-        if retriever.is_replayed:
-            return searched.report
-        return replace(searched.report, searches=(Search(retriever, self._dataset, tuple(asked), depth),))
+    def _fused(self, queries: Sequence[SearchQuery], k: int) -> _FusedSearch:
+        """Search with each part, and add up the rankings. The same search of the same part is made once."""
+        stage, corpus, parts = self._retriever.stage, self._dataset.corpus, self._retriever.parts
+        worth, depth = AddedWorth(len(queries)), stage.depth or max(DEFAULT_DEPTH, k)
+        searches: dict[_PartSearch, Searched] = {}
+        searching = 0.0
+
+        def search(part: int, asked: Sequence[SearchQuery], depth: int) -> Searched:
+            nonlocal searching
+            wanted = _PartSearch(self._keys[part], self._corpora[part], tuple(asked), depth)
+            if wanted not in searches:
+                began = time.perf_counter()
+                searches[wanted] = self._search(part, asked, depth)
+                searching += time.perf_counter() - began
+            return searches[wanted]
+
+        started = time.perf_counter()
+        for part, weight, asked in self._retriever.runs(queries):
+            find = partial(search, part)
+            whole = parts[part].chooses_forms
+            run = (find(asked, depth) if whole else search_parts(find, asked, depth, corpus)).run
+            for line, (rows, scores) in enumerate(zip(run.rows, run.scores, strict=True)):
+                worth.add(line, rows, scores, stage.method, weight)
+        run = worth.ranked([query.query.id for query in queries], k, corpus)
+        return _FusedSearch(run, searches, time.perf_counter() - started - searching)
 
     def live(self) -> FusionSearcher:
         """Return a searcher that saves no run. It uses the parts that are already open, and opens the others now."""
         searcher = copy.copy(self)
         searcher._live = tuple(self._index(part).live() for part in range(len(self._retriever.parts)))
         return searcher
-
-    def latencies(self, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
-        """Return the seconds of a query: those of the parts, one after the other, and of adding up their rankings.
-
-        The parts are timed as they are alone, and once. So a fusion is never shown as faster than its parts.
-        """
-        if self._fusing is None:
-            self.search(queries, k)
-        depth = self._retriever.stage.depth or max(DEFAULT_DEPTH, k)
-        parts = {
-            (self._keys[part], tuple(asked)): self._search(part, asked, depth, timed=True).cost.latencies
-            for part, _, asked in self._retriever.runs(queries)
-        }
-        return tuple(seconds + (self._fusing or 0.0) for seconds in added_latencies(list(parts.values())))
 
     def _index(self, part: int) -> Searcher:
         """Return the searcher of a part. Parts with the same settings share one."""
@@ -220,11 +216,11 @@ class FusionSearcher(Searcher):
             self._indexed[key] = indexed(self._retriever.parts[part], self._dataset, self._store)
         return self._indexed[key]
 
-    def _search(self, part: int, queries: Sequence[SearchQuery], depth: int, timed: bool = False) -> Searched:
+    def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
         if self._live:
             return search_with(self._live[part], self._dataset.corpus, queries, depth)
         index = partial(self._index, part)
-        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store, timed, index)
+        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store, index)
 
 
 def _index_of(retriever: Any) -> Any:
@@ -236,10 +232,13 @@ def _index_of(retriever: Any) -> Any:
 def _asked(search: SearchQuery, word: Searching) -> SearchQuery:
     """Return the query that a part searches. Both is two runs: the original query, and the expanded one."""
     if not search.expanded:
-        return SearchQuery(search.query)
+        return SearchQuery(search.query, replaces=search.replaces)
     match word:
         case "original":
             return SearchQuery(search.query)
+        case "generated" if search.parts:
+            written = search.parts[-len(search.generated) :]  # The original query may be searched before them.
+            return replace(search, parts=tuple((_asked(part, word), weight) for part, weight in written))
         case "generated" if search.generated:
             return SearchQuery(search.query, search.generated, dense_form=TEXTS_ALONE)
         case "generated" | "expanded" | "both":

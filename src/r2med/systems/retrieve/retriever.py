@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -10,7 +9,6 @@ from typing import Any, Protocol
 
 from r2med.data import Dataset, Query
 from r2med.data.runs.run import Run
-from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.store import Store
@@ -43,6 +41,8 @@ class SearchQuery:
     """Queries that are searched apart in place of this one, each with its weight; see `systems/retrieve/apart.py`."""
     fuse: FusionMethod = "rrf"
     """How the rankings of the parts are added up."""
+    replaces: Query | None = field(default=None, compare=False)
+    """The query that a rewritten text replaces. Models of folds are chosen by it."""
 
     @property
     def expanded(self) -> bool:
@@ -61,7 +61,7 @@ class SearchQuery:
     def key(self) -> list[Any]:
         """Everything that a ranking depends on."""
         query, parts = self.query, [[part.key, weight] for part, weight in self.parts]
-        return [query.id, query.text, query.excluded, changed_values(self, but=("query", "parts")), parts]
+        return [query.id, query.text, query.excluded, changed_values(self, but=("query", "parts", "replaces")), parts]
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,6 @@ class SearchReport:
     """Query id -> texts that an expansion inside the search wrote."""
     traces: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Query id -> the conversations of search agents, ready for JSON."""
-    searches: tuple[Search, ...] = field(default=(), compare=False)
-    """The searches of single retrievers inside the search."""
 
     def __add__(self, other: SearchReport) -> SearchReport:
         return SearchReport(**{name: _added(getattr(self, name), getattr(other, name)) for name in _REPORTED})
@@ -139,20 +137,6 @@ class Searcher(ABC):
         """
         return self
 
-    def latencies(self, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
-        """Return the seconds of some of the queries, each searched alone after a warm-up. See `timed_queries`."""
-        live, chosen = self.live(), timed_queries(queries)
-        for query in chosen[:WARM_UP_QUERIES]:  # The first searches open or compile things, so they are not measured.
-            live.search([query], k)
-        seconds: list[float] = []
-        for query in chosen:
-            started = time.perf_counter()
-            live.search([query], k)
-            seconds.append(time.perf_counter() - started)
-            if sum(seconds) > TIMING_SECONDS:
-                break
-        return tuple(seconds)
-
     @property
     def label(self) -> str:
         """The name of its class, for messages."""
@@ -192,44 +176,15 @@ class Retriever(Protocol):
         """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
 
     @property
+    def chooses_forms(self) -> bool:
+        """True if it chooses the form of a query that it searches. It is given queries with their parts."""
+
+    @property
     def varies(self) -> bool:
         """True if another run can give another ranking."""
-
-    def approximations(
-        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
-    ) -> tuple[Approximation, ...]:
-        """Return the recall of its searches, measured once, or nothing if they are exact."""
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on, for keys and records. Nothing is loaded."""
 
     def index(self, dataset: Dataset, store: Store) -> Searcher:
         """Prepare the corpus, using the store."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """The arguments of one search."""
-
-    retriever: Retriever
-    dataset: Dataset
-    queries: tuple[SearchQuery, ...]
-    k: int
-
-    def approximations(self, store: Store) -> tuple[Approximation, ...]:
-        """Return the recall of this search, or nothing if it is exact."""
-        if not self.queries:
-            return ()
-        return self.retriever.approximations(self.dataset, self.queries, self.k, store)
-
-
-TIMED_QUERIES = 32
-TIMING_SECONDS = 10.0
-"""Number of queries that are searched one by one to measure the latency, and the time limit in seconds."""
-WARM_UP_QUERIES = 3
-"""Number of queries that are searched before the measurement."""
-
-
-def timed_queries(queries: Sequence[SearchQuery]) -> Sequence[SearchQuery]:
-    """Return the queries that are timed: the same ones for every system, evenly spread over the dataset."""
-    return queries[:: max(1, len(queries) // TIMED_QUERIES)][:TIMED_QUERIES]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -11,26 +10,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from r2med.data import Corpus, Dataset
 from r2med.data.runs.run import IdTable, Run, on_corpus
 from r2med.data.runs.run_checks import ranking_fault
 from r2med.data.runs.ties import TIE_RULE
 from r2med.foundation.core.cost import Cost, stated_or_measured
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.events import emit
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.runtime.stages import described
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import write_array
-from r2med.foundation.store.reads import RankingRead, noted_reads
+from r2med.foundation.store.reads import current_reads
 from r2med.systems.retrieve.retriever import ForeignSearcher, Retriever, Searched, Searcher, SearchQuery
 
 log = logging.getLogger("r2med")
 
 
-VERSION = 6
+VERSION = 7
 
 
 def cached_search(
@@ -39,20 +35,18 @@ def cached_search(
     queries: Sequence[SearchQuery],
     k: int,
     store: Store,
-    timed: bool = False,
     index: Callable[[], Searcher] | None = None,
 ) -> Searched:
     """Search, using the store. The excluded documents of each query are left out of its ranking.
 
-    With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
-    A retriever that is replayed is always searched: the searches inside it are in the store, and the answers of LLMs.
-    `index` returns the searcher of the retriever where it may be open already.
+    A live store keeps no run. A retriever that is replayed is always searched: the searches inside it are in the store,
+    and the answers of LLMs. `index` returns the searcher of the retriever where it may be open already.
     """
     if not store.keeps_questions:
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     store = store.about(dataset.label)
 
-    @cache  # the search and the measurement share it
+    @cache
     def opened() -> Searcher:
         return index() if index is not None else indexed(retriever, dataset, store)
 
@@ -67,11 +61,7 @@ def cached_search(
         searched = _search(searcher, dataset, queries, k)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
-        cost = searched.cost
-        if timed and not (cost.dollars or cost.unpriced):  # A search that costs money is not repeated.
-            with contextlib.suppress(UserError):  # A run file needs all its queries together.
-                cost = replace(cost, latencies=searcher.latencies(queries, k))
-        return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
+        return {"cost": searched.cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
     def fault_of(artefact: Artefact) -> str:
         return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
@@ -82,65 +72,11 @@ def cached_search(
         store.discard("run", run_key)
         artefact = store.make("run", run_key, build)
         if fault := fault_of(artefact):
-            raise UserError(f"stage {retriever.name} returned a ranking that cannot be used: ", fault)
-    if artefact.meta.get("unpacked"):
-        artefact = _searched_again(artefact, store, run_key, lambda: _search(opened(), dataset, queries, k))
-    emit(RankingRead(lambda: _search(opened(), dataset, queries, k)))
+            raise UserError(f"stage {retriever.name} returned a ranking that cannot be used: {fault}")
+    if (reads := current_reads()) is not None and reads.searches_again:
+        _search(opened(), dataset, queries, k)
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
-    cost = Cost.from_dict(artefact.meta["cost"])
-    if timed:
-        cost = _timed(cost, store, run_key, lambda: opened().latencies(queries, k))
-    return Searched(run, cost, Cost.from_dict(artefact.meta["prepared"]))
-
-
-def _timed(cost: Cost, store: Store, run_key: str, measure: Callable[[], tuple[float, ...]]) -> Cost:
-    """Return the cost of a search with the seconds of single queries.
-
-    They are part of a stored run. If it was made for something else, they are measured once and remembered.
-    """
-    if cost.latencies or cost.dollars or cost.unpriced:  # A search that costs money is not repeated.
-        return cost
-    known = remembered_latencies(store, run_key)
-    if known is None:
-        try:
-            known = tuple(measure())
-        except UserError:  # A run file needs all its queries together.
-            return cost
-        store.remember(_latencies_key(run_key), {"seconds": list(known)})
-    return replace(cost, latencies=known)
-
-
-def remembered_latencies(store: Store, run_key: str) -> tuple[float, ...] | None:
-    """Return the seconds of single queries that were measured after a run was stored; None if there are none."""
-    known = store.recall(_latencies_key(run_key))
-    return None if known is None else tuple(known["seconds"])
-
-
-def _latencies_key(run_key: str) -> str:
-    return digest(["latencies", run_key])
-
-
-def _searched_again(artefact: Artefact, store: Store, key: str, search: Callable[[], Searched]) -> Artefact:
-    """Return a ranking of a pack after searching again, if the store has all that this needs. Its costs are kept.
-
-    Nothing is encoded or asked. A ranking that cannot be searched again is used, and this is reported.
-    """
-    try:
-        with noted_reads():
-            run = search().run
-    except UserError as error:
-        log.warning("the ranking %s came from a pack and cannot be checked here: %s", key[:8], error)
-        return artefact
-    if not np.array_equal(run.rows, artefact.array("rows")):
-        log.warning("the ranking %s of a pack is not what the search gives here, which is used instead", key[:8])
-
-    def build(folder: Path) -> dict[str, Any]:
-        write_array(folder / "rows.npy", run.rows)
-        write_array(folder / "scores.npy", run.scores)
-        return {name: value for name, value in artefact.meta.items() if name not in ("unpacked", "about")}
-
-    store.discard("run", key)
-    return store.make("run", key, build)
+    return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 
 
 def indexed(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.registry import registered
 from r2med.foundation.core.spec import ARROW, Call, Calls
 from r2med.foundation.runtime import stage_table, stages
@@ -62,9 +62,8 @@ def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, ca
     if candidates is not None:
         if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
             raise UserError(
-                f"{spec!r}: ",
-                Setting("Setup", candidates=str(candidates)),
-                " is what was retrieved: name the rerankers that follow it",
+                f"{spec!r}: candidates (--candidates {quote(str(candidates))}) is what was retrieved: name the "
+                "rerankers that follow it",
             )
         return Candidates.at(candidates)
     if not calls:
@@ -72,8 +71,8 @@ def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, ca
     first = calls.pop(0)
     if _is(first, "rerank"):
         raise UserError(
-            f"{first[0]} is a reranker: put a retriever before it, as in bm25{ARROW}{first[0]}, or give a run with ",
-            Setting("Setup", candidates="FILE"),
+            f"{first[0]} is a reranker: put a retriever before it, as in bm25{ARROW}{first[0]}, or give a run with "
+            "candidates (--candidates FILE)",
         )
     if calls and before is None and len(first) == 1:
         _check_known(first[0].name, spec)

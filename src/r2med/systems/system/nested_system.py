@@ -83,6 +83,11 @@ class NestedRetriever(Bound[NestedSystem]):
         """True: the store keeps the search inside, the scores of rerankers and the answers of LLMs."""
         return True
 
+    @property
+    def chooses_forms(self) -> bool:
+        """True if the retriever inside does. An expansion inside expands the text that it is given."""
+        return self.system.expander is None and self.system.bound_retriever.chooses_forms
+
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on, with a digest of recorded texts."""
         recorded = [each.expand(dataset, self.system.runtime.store).digest for each in self.inner if _is_recorded(each)]

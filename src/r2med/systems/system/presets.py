@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict
 
 from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import Call
 
 DEEPEST = 100
@@ -52,8 +51,7 @@ class Preset(BaseModel):
                 raise UserError(f"{call}: {self.name} has no part {{{word}}}: {', '.join(self.parts)}")
             if word == "llm" and not words["llm"]:
                 raise UserError(
-                    f"{self.name} needs the name of an LLM, such as {self.name}(o3-mini), or ",
-                    Setting("Setup", llm="NAME"),
+                    f"{self.name} needs the name of an LLM, such as {self.name}(o3-mini), or llm (--llm NAME)",
                 )
             text = text.replace(named[0], words[word])
         raise UserError(f"{call}: a part of it contains itself")

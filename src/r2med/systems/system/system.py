@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
@@ -13,23 +13,21 @@ import numpy as np
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.runs.run import Run
-from r2med.foundation.core.activities import MAX_DOCUMENTS, Activity, ActivityResult, Facts, doing, happened
-from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
-from r2med.foundation.engine.tracing import tracing
 from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, check
+from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.expand.recorded import Recorded
 from r2med.systems.rerank.reranking import Reranked, Reranker
-from r2med.systems.retrieve.apart import search_apart, searches_apart
-from r2med.systems.retrieve.retriever import Retriever, Search, Searched, SearchQuery, SearchReport
+from r2med.systems.retrieve.apart import search_apart
+from r2med.systems.retrieve.retriever import Retriever, Searched, SearchQuery, SearchReport
 from r2med.systems.retrieve.stored_search import cached_search
 from r2med.systems.system.declared_system import check_expansion, declared
 from r2med.systems.system.system_specs import completed, completed_call
@@ -74,8 +72,8 @@ class Outcome:
         traces = {query: (trace,) for query, trace in self.expansion.traces.items()}
         return (SearchReport(traces=traces) + self.searched.report).traces
 
-    def searched_as_part(self, notices: Iterable[str], searches: tuple[Search, ...], *, expands: bool) -> Searched:
-        """Return this outcome as a search of another system. `searches` are those of a single retriever."""
+    def searched_as_part(self, notices: Iterable[str], *, expands: bool) -> Searched:
+        """Return this outcome as a search of another system."""
         expansion = self.expansion
         cut = {"cut_texts": expansion.cut_texts} if expansion.cut_texts else {}
         wrote = SearchReport(
@@ -84,7 +82,6 @@ class Outcome:
             expansion.failure_kinds,
             expansion.failed,
             counts={**expansion.counts, **cut},
-            searches=(*expansion.searches, *searches),
         )
         ordered = (
             SearchReport(stage.failures, stage.asked, stage.failure_kinds, stage.failed, stage.repairs)
@@ -97,7 +94,7 @@ class Outcome:
             traces=self._traces,
         )
         # Calls of LLMs and searches take different times, so that quantiles over both would say nothing.
-        return Searched(self.run, replace(self._own_cost, latencies=()), self.searched.prepared, report)
+        return Searched(self.run, self._own_cost, self.searched.prepared, report)
 
 
 def _offline_if_asked(method: Method) -> Method:
@@ -222,20 +219,19 @@ class System:
             "expand": key_of(self._expander, dataset) if self._expander else None,
             "retrieve": key_of(self.bound_retriever, dataset),
             "rerank": [key_of(reranker, dataset) for reranker in self._rerankers],
+            **({"parts": "chosen"} if self._chooses_parts else {}),
         }
+
+    @property
+    def _chooses_parts(self) -> bool:
+        """True if texts are written to be searched apart, and the retriever chooses which of them it searches."""
+        written_apart = isinstance(self.expander, GeneratedSettings) and self.expander.is_apart
+        return written_apart and self.bound_retriever.chooses_forms
 
     @property
     def recorded(self) -> tuple[Recorded, ...]:
         """The readers of recorded texts, where expansions use them."""
         return tuple(each for each in self.bound_stages if isinstance(each, Recorded))
-
-    @contextmanager
-    def traced(self, dataset: Dataset, question: str = "") -> Iterator[None]:
-        """Make a trace of this system's work on a dataset, or on a question. Inside another trace, it is a part."""
-        facts: Facts = {"dataset": dataset.name, "queries": len(dataset.queries)}
-        whole = Activity(self.name, facts=facts, text=question, outermost=True)
-        with tracing(self.runtime.trace), doing(lambda: whole):
-            yield
 
     @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
@@ -247,8 +243,7 @@ class System:
     def _expanded(self, dataset: Dataset, store: Store) -> Expansion:
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        with tracing(self.runtime.trace):
-            return timed_expand(self._expander, dataset, store)
+        return timed_expand(self._expander, dataset, store)
 
     @_offline_if_asked
     def run(
@@ -260,9 +255,8 @@ class System:
     ) -> Outcome:
         """Search a dataset and rerank. Earlier searches, scores and answers are reused."""
         store = store.about(dataset.label)
-        with self.traced(dataset):
-            expansion = expansion or self.expand(dataset, store)
-            return self._run(dataset, store, k, expansion, lambda notices: _log(notices, store))
+        expansion = expansion or self.expand(dataset, store)
+        return self._run(dataset, store, k, expansion, lambda notices: _log(notices, store))
 
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store) -> Searched:
         """Search as a part of another system, which gets all costs and notices. Other queries than the dataset's may
@@ -272,14 +266,13 @@ class System:
         expansion = Expansion(tuple(queries)) if self._expander is None else self._expanded(asked, store)
         notices = list(expansion.notices)
         outcome = self._run(asked, store, k, expansion, notices.extend)
-        own = () if self._replays else self._searches(asked, k, outcome)
-        return outcome.searched_as_part(notices, own, expands=self._expander is not None)
+        return outcome.searched_as_part(notices, expands=self._expander is not None)
 
     def _run(
         self, dataset: Dataset, store: Store, k: int, expansion: Expansion, note: Callable[[Iterable[str]], None]
     ) -> Outcome:
         wide, queries = self._searched_depth(k), expansion.queries
-        searched = search_apart(self.bound_retriever, dataset, queries, wide, store, timed=True)
+        searched = search_apart(self.bound_retriever, dataset, queries, wide, store)
         note(searched.report.notices)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
@@ -289,26 +282,6 @@ class System:
                 note(_odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus)))
             note(reranked[-1].notices)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
-
-    @_offline_if_asked
-    def approximations(
-        self, dataset: Dataset, store: Store, k: int, outcome: Outcome
-    ) -> dict[str, tuple[Approximation, ...]]:
-        """Return kind of stage -> recall of its approximate searches; empty if the searches are exact."""
-        last = outcome.searched.report.searches if self._replays else self._searches(dataset, k, outcome)
-        searches = {"expand": outcome.expansion.searches, "retrieve": last}
-        store = store.about(dataset.label)
-        return {
-            kind: tuple(each for search in made for each in search.approximations(store))
-            for kind, made in searches.items()
-        }
-
-    def _searches(self, dataset: Dataset, k: int, outcome: Outcome) -> tuple[Search, ...]:
-        return searches_apart(self.bound_retriever, dataset, outcome.expansion.queries, self._searched_depth(k))
-
-    @property
-    def _replays(self) -> bool:
-        return self.bound_retriever.is_replayed
 
     def _searched_depth(self, k: int) -> int:
         """Return the depth of the search. It is at least the depth of every reranker, even if k is smaller."""
@@ -328,14 +301,14 @@ class System:
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
         # Two systems must not ask the same question at once. The second one reuses the answer of the first.
-        with self.traced(asked, question):
-            with self.runtime.turn(("question", self.expansion_name, question)):
-                expansion = self.expand(asked, store)
-            with self.runtime.turn(("question", str(self.retriever), question)) if self._replays else nullcontext():
-                outcome = self.run(asked, store, k, expansion)
-            found = [identifier for identifier, _ in outcome.run.top(asked.queries[0].id, MAX_DOCUMENTS)]
-            happened(lambda: ActivityResult(ids=found))
-            return outcome
+        with self.runtime.turn(("question", self.expansion_name, question)):
+            expansion = self.expand(asked, store)
+        with (
+            self.runtime.turn(("question", str(self.retriever), question))
+            if self.bound_retriever.is_replayed
+            else nullcontext()
+        ):
+            return self.run(asked, store, k, expansion)
 
     @_offline_if_asked
     def live(self, dataset: Dataset, store: Store) -> LiveSystem:

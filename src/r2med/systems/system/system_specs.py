@@ -6,9 +6,9 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from shlex import quote
 
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.notices import Setting
 from r2med.foundation.core.spec import Call, Calls, bracketed, encoded, parse, parse_stage, split, variants
 from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.setup import Setup
@@ -33,7 +33,7 @@ def completed(calls: Calls, setup: Setup) -> Calls:
 def completed_call(call: Call, setup: Setup, *, reranks: bool = False) -> Call:
     """Return a call with what the setup gives to it. Two prompt sets are two systems, so they are settings."""
     inside = replace(setup, candidates=None) if setup.candidates is not None else setup
-    call = changed_inside(call, lambda calls: completed(calls, inside), lambda each: completed_call(each, inside))
+    call = _changed_inside(call, lambda calls: completed(calls, inside), lambda each: completed_call(each, inside))
     if setup.llm and _lacks_llm(call):
         call = replace(call, arguments=(setup.llm,))
     kind = stage_table.kind_of(call.name)
@@ -72,13 +72,13 @@ def with_llm(calls: Calls, llm: str) -> Calls:
         return calls if call.arguments else ((replace(call, arguments=(llm,)),),)
 
     def filled(call: Call) -> Call:
-        call = changed_inside(call, lambda inside: with_llm(inside, llm), filled)
+        call = _changed_inside(call, lambda inside: with_llm(inside, llm), filled)
         return replace(call, arguments=(llm,)) if _lacks_llm(call) else call
 
     return tuple(tuple(map(filled, stage)) for stage in calls)
 
 
-def changed_inside(call: Call, system: Callable[[Calls], Calls], part: Callable[[Call], Call]) -> Call:
+def _changed_inside(call: Call, system: Callable[[Calls], Calls], part: Callable[[Call], Call]) -> Call:
     """Return a call with the system in its brackets changed, or the retrievers in its settings."""
     if (calls := call.system) is not None:
         return replace(bracketed(system(calls)), depth=call.depth)
@@ -122,7 +122,7 @@ def _lacks_llm(call: Call) -> bool:
     return not call.arguments and _needs_llm(call)
 
 
-def asks_llm(call: Call) -> bool:
+def _asks_llm(call: Call) -> bool:
     """Return True if the first argument of a call is the name of an LLM."""
     kind = stage_table.kind_of(call.name)
     return kind is not None and stage_table.stage_class(call.name, kind).needs == "llm"
@@ -130,7 +130,7 @@ def asks_llm(call: Call) -> bool:
 
 def _needs_llm(call: Call) -> bool:
     kind = stage_table.kind_of(call.name)
-    if kind is None or not asks_llm(call):
+    if kind is None or not _asks_llm(call):
         return False
     return "llm" not in stage_table.stage_class(call.name, kind).defaults(call.name)  # a card may have its own model
 
@@ -158,9 +158,7 @@ def cross_product(
     ]
     if not expand:
         if names and not used:
-            raise UserError(
-                Setting("run", llms=...), " needs a method: ", Setting("run", expand=["hyde"]), ", query2doc or lamer"
-            )
+            raise UserError("llms (--llm) needs a method: expand (--expand hyde), query2doc or lamer")
         return chosen
     expansions = _expansions(expand, names, used)
     return [((expansion,), *calls) for expansion in expansions for calls in chosen]
@@ -172,8 +170,8 @@ def llm_names(llms: Iterable[str]) -> list[str]:
     for name in names:
         if not name or re.search(r"[()\[\]{}=→]|->", name):
             raise UserError(
-                Setting("run", llms=[name]),
-                ": the name of an LLM must not be empty or contain parentheses, brackets, braces, '=' or arrows",
+                f"llms (--llm {quote(name)}): the name of an LLM must not be empty or contain parentheses, "
+                "brackets, braces, '=' or arrows",
             )
     return list(dict.fromkeys(names))
 
@@ -188,12 +186,12 @@ def _reranked(calls: Calls, rerankers: Sequence[str]) -> list[Calls]:
 
 def _expansions(methods: Sequence[str], llms: Sequence[str], llms_used: bool) -> list[Call]:
     calls = [_expansion(part.strip()) for text in methods for part in split(text, ",", text)]
-    asking = [call for call in calls if asks_llm(call)]
+    asking = [call for call in calls if _asks_llm(call)]
     typed = ", ".join(map(str, asking or calls))
     if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
         why = "names or has its LLM already" if asking else "asks no LLM"
         raise UserError(
-            Setting("run", llms=[llms[0]]), ": ", Setting("run", expand=[typed]), f" {why}: leave one of the two out"
+            f"llms (--llm {quote(llms[0])}): expand (--expand {quote(typed)}) {why}: leave one of the two out"
         )
     return list(itertools.chain.from_iterable(_filled(call, llms) for call in calls))
 
@@ -201,7 +199,7 @@ def _expansions(methods: Sequence[str], llms: Sequence[str], llms_used: bool) ->
 def _expansion(text: str) -> Call:
     call, *others = parse_stage(text)
     if others:
-        raise UserError(Setting("run", expand=[text]), ": expansions cannot be fused; name each by itself")
+        raise UserError(f"expand (--expand {quote(text)}): expansions cannot be fused; name each by itself")
     if stage_table.kind_of(call.name) != "expand":
         raise unknown("expansion", call.name, stage_table.known_names("expand"))
     return call
@@ -209,10 +207,8 @@ def _expansion(text: str) -> Call:
 
 def _filled(call: Call, llms: Sequence[str]) -> list[Call]:
     """Return the expansion once per LLM."""
-    if not asks_llm(call):
+    if not _asks_llm(call):
         return [call]
     if not llms and _lacks_llm(call):
-        raise UserError(
-            Setting("run", expand=[str(call)]), " needs an LLM: ", Setting("run", llms=["NAME"]), " (r2med list llms)"
-        )
+        raise UserError(f"expand (--expand {quote(str(call))}) needs an LLM: llms (--llm NAME) (r2med list llms)")
     return [replace(call, arguments=(llm,)) for llm in llms] if _lacks_llm(call) else [call]

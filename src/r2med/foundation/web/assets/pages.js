@@ -48,19 +48,6 @@ const pages = (() => {
     return entry.promise;
   }
 
-  /**
-   * Return the rows of an object of columns.
-   * @template Row
-   * @param {Columns<Row>} columns
-   * @returns {Row[]}
-   */
-  function fromColumns(columns) {
-    const names = /** @type {(keyof Row)[]} */ (Object.keys(columns));
-    return columns[names[0]].map(
-      (_, i) => /** @type {Row} */ (Object.fromEntries(names.map((name) => [name, columns[name][i]]))),
-    );
-  }
-
   /* --- addresses: #/page?key=value ----------------------------------------------------------------------------- */
 
   function address() {
@@ -306,7 +293,6 @@ const pages = (() => {
     named,
     data,
     load,
-    fromColumns,
     page,
     link,
     go,

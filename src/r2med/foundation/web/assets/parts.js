@@ -72,10 +72,10 @@ const parts = (() => {
    * Draw the main figures of a page: each with a label and small notes.
    * @param {{ label: string, value: any, notes?: any[] }[]} all
    */
-  const figures = (all, kind = "") =>
+  const figures = (all) =>
     h(
       "dl",
-      { class: `figures ${kind}` },
+      { class: "figures" },
       all.map(({ label, value, notes = [] }) =>
         h(
           "div",
@@ -111,11 +111,7 @@ const parts = (() => {
       h(
         "tr",
         null,
-        columns.map((column) =>
-          column.axis
-            ? h("td", { class: cellClass(column) }, column.axis)
-            : h("th", { scope: "col", class: cellClass(column) }, column.title),
-        ),
+        columns.map((column) => h("th", { scope: "col", class: cellClass(column) }, column.title)),
       ),
     );
 
@@ -162,13 +158,13 @@ const parts = (() => {
     );
 
   /* Draw the button that opens the details of a row. */
-  const toggle = (name, action, open = false) =>
+  const toggle = (name, action) =>
     h(
       "button",
       {
         type: "button",
         class: "plain toggle",
-        "aria-expanded": String(open),
+        "aria-expanded": "false",
         "aria-label": `Details of ${visible(name)}`,
         onclick: action,
       },
@@ -275,12 +271,9 @@ const parts = (() => {
     figures,
     chip,
     region,
-    tableHead,
-    tableRow,
     table,
     toggle,
     toggleDetails,
-    detailsRow,
     field,
     search,
     select,

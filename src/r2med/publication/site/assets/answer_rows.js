@@ -4,12 +4,6 @@
 pages.answerRows = (() => {
   const score = (row, condition, measure) => row.answers.scores[condition]?.[measure] ?? null;
 
-  /* Return the upper end of an accuracy: as if all undecided answers were right. Null if none is undecided. */
-  function most(row, condition) {
-    const undecided = score(row, condition, "undecided")?.value;
-    return undecided ? (score(row, condition, "accuracy")?.value ?? 0) + undecided : null;
-  }
-
   /**
    * Return a column of a score with its interval.
    * @param {Pick<Column, "id" | "title" | "label" | "group" | "about">} names
@@ -23,19 +17,28 @@ pages.answerRows = (() => {
     interval: of,
   });
 
-  /* Return the share of the answers that are no answers, such as refusals. */
+  /* Return the share of the answers that are no answers, such as those that abstain. */
   function unanswered(row, condition) {
     /** @type {StatusCounts} */
     const counts = row.answers.statuses[condition] ?? {};
+    const abstained = row.answers.grades[condition]?.nothing ?? 0;
     const all = Object.values(counts).reduce((sum, times) => sum + times, 0);
-    return all ? (all - (counts.answered ?? 0)) / all : null;
+    return all ? (all - (counts.answered ?? 0) + abstained) / all : null;
   }
 
-  /** @type {(counts: StatusCounts) => string} */
+  /** @type {(counts: Record<string, number>) => string} */
   const inWords = (counts) =>
     Object.entries(counts)
-      .map(([status, times]) => `${formats.count(times)} ${status}`)
+      .map(([word, times]) => `${formats.count(times)} ${word}`)
       .join(", ");
+
+  /**
+   * Return the judge's grades in words: "12 right, 1 abstained".
+   * @param {GradeCounts} counts
+   * @param {AnswerLabels} labels
+   */
+  const gradesInWords = (counts, labels) =>
+    inWords(Object.fromEntries(Object.entries(counts).map(([grade, times]) => [labels.grades[grade], times])));
 
   /* Return the conditions besides the one that systems are ranked by. */
   /** @param {AnswerLabels} labels */
@@ -48,13 +51,12 @@ pages.answerRows = (() => {
    */
   const columns = (labels) => [
     ...mainColumns(labels.condition),
-    ...otherConditions(labels).map(({ name, label, about }) => ({
-      ...scoreColumn(
+    ...otherConditions(labels).map(({ name, label, about }) =>
+      scoreColumn(
         { id: name, title: `Accuracy, ${label.toLowerCase()}`, label, group: "Other passages", about },
         (row) => score(row, name, "accuracy"),
       ),
-      most: (row) => most(row, name),
-    })),
+    ),
     ...labels.measures
       .filter(({ label }) => label)
       .map(({ name, title, label, group, about }) =>
@@ -67,9 +69,15 @@ pages.answerRows = (() => {
       group: "Status",
       kind: "harm",
       about:
-        "Share of the answers that were refused, only repeat the question, were cut off, unreadable, in another language, or failed.",
+        "Share of the answers that settle on nothing, state no option, were refused by the server, cut off or unreadable, or failed.",
       value: (row) => unanswered(row, labels.condition),
-      note: (row) => inWords(row.answers?.statuses[labels.condition] ?? {}),
+      note: (row) =>
+        [
+          inWords(row.answers?.statuses[labels.condition] ?? {}),
+          gradesInWords(row.answers?.grades[labels.condition] ?? {}, labels),
+        ]
+          .filter(Boolean)
+          .join("; "),
     },
     {
       id: "dollars",
@@ -101,12 +109,10 @@ pages.answerRows = (() => {
           title: "Accuracy, retrieved passages",
           label: "Accuracy",
           group: "Retrieved",
-          about:
-            "Share of the questions that are answered right with the system’s passages. A range goes from all undecided answers wrong to all right.",
+          about: "Share of the questions that are answered right with the system’s passages.",
         },
         (row) => score(row, condition, "accuracy"),
       ),
-      most: (row) => most(row, condition),
       main: true,
     },
     {
@@ -157,7 +163,7 @@ pages.answerRows = (() => {
         entry: answers.entry,
         unverified: answers.no_verdict,
         from: answers.entry ? "submitted" : "run here",
-        level: null,
+        mark: null,
         cost: answers.cost,
         last: answers.questions < answers.asked,
         chips: chips(answers, labels.condition),
@@ -218,5 +224,5 @@ pages.answerRows = (() => {
   /** @type {(labels: AnswerLabels, measure: string) => string} */
   const titleOf = (labels, measure) => labels.measures.find(({ name }) => name === measure)?.title ?? measure;
 
-  return { shown, inWords, most, otherConditions, titleOf };
+  return { shown, inWords, gradesInWords, otherConditions, titleOf };
 })();

@@ -8,7 +8,7 @@
   /** @type {RankedView} */
   let view; // what is on the screen
   /** @type {AnswerLabels} */
-  let labels; // conditions, measures and statuses
+  let labels; // conditions, measures, statuses and grades
 
   /** @type {Page["show"]} */
   async function show(main, params, site) {
@@ -16,15 +16,7 @@
     const chosen =
       views.find((each) => each.name === params.get("data")) ?? views.find(({ rows }) => rows.length) ?? views[0];
     labels = /** @type {AnswerLabels} */ (site.answers);
-    const set = {
-      name: "",
-      group: "",
-      overlays: [],
-      labels: "",
-      datasets: chosen.datasets,
-      missing: [],
-      estimated: false,
-    };
+    const set = { name: "", group: "", overlays: [], labels: "", datasets: chosen.datasets, missing: [] };
     view = pages.rankedView(
       "answers",
       {
@@ -42,14 +34,17 @@
         labels: "",
         details,
         notes: () =>
-          "Scores × 100, means over the questions that have a value. Only an answer can be right: a refusal, the question again, or an answer that was cut off or is in another language counts as wrong. A failed request has no value. Where nobody decided whether answers are right, accuracy is a range from all of them wrong to all right, and rows are sorted by its lower end.",
+          "Scores × 100, means over the questions that have a value. Only an answer can be right: one that settles on nothing, states no option or was cut off counts as wrong. A failed request has no value. Open answers that no judge graded have no accuracy.",
       },
     );
     const options = views.map(({ name, datasets }) => ({
       value: name,
       label: datasets.length > 1 ? `${name}, ${datasets.length} datasets` : name,
     }));
-    main.replaceChildren(lede(chosen), controls(options, chosen.name), view.body, ...correlations(chosen));
+    main.replaceChildren(
+      ...[lede(chosen), controls(options, chosen.name), view.body],
+      ...[...correlations(chosen), ...searches(chosen)],
+    );
     view.draw();
   }
 
@@ -75,16 +70,13 @@
   function summary() {
     const ranked = view.all.filter((row) => row.rank).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
     if (!view.all.length) return "No pair of system and reader has answers on all of these datasets.";
-    if (!ranked.length) return "It was not decided which answers are right: r2med answer with a judge decides it.";
+    if (!ranked.length) return "The answers are not judged: r2med answer --judge LLM judges them.";
     const [first] = ranked;
     const gain = first.answers?.gain;
     return [
       "Best accuracy: ",
       h("strong", null, named(first.name)),
       ` with ${points(first.cells[0].value, 1)}`,
-      first.cells[0].most == null
-        ? null
-        : ` if every undecided answer is wrong, and ${points(first.cells[0].most, 1)} if all are right`,
       gain
         ? [
             gain.value
@@ -119,7 +111,7 @@
     );
   }
 
-  /* --- the chart and the correlations ------------------------------------------------------------------------------ */
+  /* --- the chart and the tables below ------------------------------------------------------------------------------ */
 
   /* Return the scores of a reader without passages, with the relevant and with random ones, for the chart of accuracy.
      There are none for several readers, because each has its own. */
@@ -140,14 +132,13 @@
     if (!chosen.correlations.length) return [];
     const { measure } = view.site;
     const r = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
-    const interval = (score) => (score?.low == null ? "–" : `${r(score.low)} to ${r(score.high)}`);
     return [
       parts.section(
         "Do better rankings give better answers?",
         h(
           "p",
           null,
-          `Pearson’s r of ${measure} and accuracy across systems. Corrected: without the noise of few questions, which makes the plain r too small. There is no interval if systems do not differ by more than noise.`,
+          `Pearson’s r of ${measure} and accuracy across systems. The noise of few questions makes it too small.`,
         ),
         parts.table(
           `Correlation of ${measure} and accuracy`,
@@ -156,10 +147,39 @@
             { title: "Systems", num: true, cell: (row) => count(row.systems) },
             { title: "Questions", num: true, cell: (row) => count(row.questions) },
             { title: "r observed", num: true, cell: (row) => r(row.observed) },
-            { title: "r corrected", num: true, cell: (row) => r(row.corrected?.value) },
-            { title: "95 % interval", num: true, cell: (row) => interval(row.corrected) },
           ],
           chosen.correlations,
+        ),
+      ),
+    ];
+  }
+
+  /* Draw how far relevant documents came with each agent that searched and answered. */
+  /** @param {AnswersView} chosen */
+  function searches(chosen) {
+    const steps = labels.measures.filter(({ group }) => group === "Search");
+    const agents = chosen.rows.filter(({ scores }) => steps.some(({ name }) => scores.searched[name]));
+    if (!agents.length) return [];
+    return [
+      parts.section(
+        "Where agents lose relevant documents",
+        h(
+          "p",
+          null,
+          "Share of the relevant documents of a question that a search returned, whose text was in the conversation, that the agent opened, cited in its answer, and kept in its list at the end, with 95 % intervals. A step that an agent does not have is empty.",
+        ),
+        parts.table(
+          "Recall of the steps of each agent",
+          [
+            { title: "Agent", isHead: true, cell: (row) => named(row.name) },
+            { title: "Questions", num: true, cell: (row) => count(row.questions) },
+            ...steps.map(({ name, label }) => ({
+              title: label,
+              num: true,
+              cell: (row) => figure(row.scores.searched[name]),
+            })),
+          ],
+          agents,
         ),
       ),
     ];
@@ -200,21 +220,20 @@
   function conditions(answers) {
     const known = labels.conditions.map(({ name }) => name).filter((name) => counts(answers, name).length);
     const has = (measure) => known.some((name) => answers.scores[name]?.[measure.name]);
-    const measures = labels.measures.filter(
-      (measure) =>
-        has(measure) && (measure.name !== "undecided" || known.some((name) => answers.scores[name].undecided?.value)),
-    );
+    const measures = labels.measures.filter(has);
     /** @type {{ title: string, kind?: string, of: (condition: AnswerCondition) => any }[]} */
     const rows = [
-      ...measures.map(({ name, title }) => ({
-        title,
-        of: (condition) =>
-          figure(
-            answers.scores[condition][name],
-            name === "accuracy" ? pages.answerRows.most({ answers }, condition) : null,
-          ),
-      })),
+      ...measures.map(({ name, title }) => ({ title, of: (condition) => figure(answers.scores[condition][name]) })),
       { title: "Statuses", kind: "statuses", of: (each) => pages.answerRows.inWords(answers.statuses[each]) },
+      ...(answers.judge
+        ? [
+            {
+              title: "Grades",
+              kind: "statuses",
+              of: (each) => pages.answerRows.gradesInWords(answers.grades[each], labels),
+            },
+          ]
+        : []),
       { title: "Cost of an answer", of: (each) => costInWords(answers.costs[each]) },
     ];
     return parts.table(
@@ -233,12 +252,11 @@
 
   const counts = (answers, condition) => Object.keys(answers.statuses[condition] ?? {});
 
-  const figure = (score, most) =>
+  const figure = (score) =>
     !score
       ? "–"
       : [
           points(score.value),
-          most == null ? null : ` … ${points(most)}`,
           score.low === null
             ? null
             : h("small", { class: "muted" }, ` ${points(score.low, 1)} – ${points(score.high, 1)}`),
@@ -276,7 +294,7 @@
           },
           { name: "Cost of judging an answer", value: dollars(judgingCost) },
         ]
-      : [{ name: "Judge", value: "none: an answer that is the reference is right, and all others are undecided" }];
+      : [{ name: "Judge", value: "none: open answers are not judged" }];
     return [
       { name: "Questions", value: count(questions) },
       { name: "Passages read", value: count(passages) },

@@ -39,42 +39,6 @@ pages.chart = (() => {
     return [Math.min(...values), Math.max(...values)];
   };
 
-  /* Draw a column of intervals as one picture. All `cells` share the scale, and `best` is a line through all of them.
-     head() is the axis, cell(figures) a row, and cell(null) a row with only the lines. Positions are percentages, so
-     that they follow the width of the cells. */
-  function scale(cells, best) {
-    const [low, high] = span(cells).map((value) => 100 * value);
-    const ticks = linearTicks(low, high);
-    const x = (value) => `${((100 * (100 * value - ticks[0])) / (ticks[ticks.length - 1] - ticks[0])).toFixed(2)}%`;
-    const rule = (value, kind) => svg("line", { class: kind, x1: x(value), x2: x(value), y1: -400, y2: 400 });
-    const frame = (attributes, ...content) =>
-      svg(
-        "svg",
-        { class: "plot-row", height: 14, ...attributes },
-        ticks.map((tick) => rule(tick / 100, "grid")),
-        rule(best, "plot-best"),
-        content,
-      );
-    return {
-      head: () =>
-        svg(
-          "svg",
-          { class: "plot-row", height: 14, "aria-hidden": "true" },
-          ticks.map((tick) => svg("text", { x: x(tick / 100), y: 11, "text-anchor": "middle" }, String(tick))),
-        ),
-      cell: (figures) =>
-        figures === null
-          ? frame({ "aria-hidden": "true" })
-          : frame(
-              { role: "img", "aria-label": spoken(figures) },
-              figures.low === null
-                ? null
-                : svg("line", { class: "glyph-range", x1: x(figures.low), x2: x(figures.high), y1: 7, y2: 7 }),
-              svg("circle", { class: "glyph-dot", cx: x(figures.value), cy: 7, r: 3.6 }),
-            ),
-    };
-  }
-
   /* --- the scatter ------------------------------------------------------------------------------------------------- */
 
   // Kinds of systems are told apart by the shape and the colour of their marks, numbered from 1.
@@ -112,15 +76,6 @@ pages.chart = (() => {
     return front;
   }
 
-  /* Return the families with several points, each from the cheapest to the most expensive. */
-  function families(items) {
-    const found = new Map();
-    for (const item of items) if (item.family) found.set(item.family, [...(found.get(item.family) ?? []), item]);
-    return [...found.values()]
-      .filter((members) => members.length > 1)
-      .map((members) => members.sort((a, b) => a.x - b.x || a.y - b.y));
-  }
-
   /* Return the positions of values on a logarithmic axis. A cost of 0 has its own position at the left. */
   function logAxis(values, from, to) {
     const positive = values.filter((value) => value > 0);
@@ -141,9 +96,9 @@ pages.chart = (() => {
     return Array.from({ length: Math.ceil((high - first) / step) + 1 }, (_, i) => first + i * step);
   }
 
-  /* Draw items: {x, y (points), low, high, name, shape, solid, costed, text, href, family, marked}.
-     Items that are not `costed` are not on the line. Those of one family are joined, and those that are `marked` have a
-     ring. `lines` are scores to compare with: {label, value}. */
+  /* Draw items: {x, y (points), low, high, name, shape, solid, costed, text, href}.
+     Items that are not `costed` are not on the line. `lines` are scores to compare
+     with: {label, value}. */
   function scatter(items, { width, xLabel, yLabel, tick, lines = [] }) {
     const height = width < 560 ? 380 : 480;
     const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
@@ -187,16 +142,6 @@ pages.chart = (() => {
         ),
       ]),
       svg("path", { class: "pareto", d: steps }),
-      families(items).map((members) =>
-        svg(
-          "path",
-          {
-            class: `family ${colour(members[0].shape)}`,
-            d: members.map((item, i) => `${i ? "L" : "M"}${axis.at(item.x)} ${y(item.y)}`).join(""),
-          },
-          svg("title", null, members[0].family),
-        ),
-      ),
       [...items].sort((a, b) => a.solid - b.solid).map((item) => point(item, axis.at(item.x), y)),
       labels(front, items, axis.at, y, frame),
       tip,
@@ -222,7 +167,6 @@ pages.chart = (() => {
     const marked = svg(
       "g",
       { transform: `translate(${x} ${y(item.y)})` },
-      item.marked ? svg("circle", { class: "near", r: 9.5 }) : null,
       mark(item.shape, item.solid),
       svg("title", null, item.text),
     );
@@ -294,5 +238,5 @@ pages.chart = (() => {
       note ? h("span", { class: "muted" }, note) : null,
     );
 
-  return { interval, scale, bar, span, scatter, legend, pareto, families };
+  return { interval, bar, span, scatter, legend, pareto };
 })();

@@ -51,10 +51,11 @@ pages.explorerAnswers = (view) => {
   /* --- the verdict ------------------------------------------------------------------------------------------------- */
 
   /** @param {ShownAnswer} answer */
-  function verdict({ status, scores }) {
-    const { accuracy, undecided } = scores;
+  function verdict({ status, grade, scores }) {
+    const { accuracy } = scores;
     if (status !== "answered") return { sign: "✗", text: status, kind: "bad" };
-    if (accuracy === undefined || undecided) return { sign: "?", text: "not decided", kind: "" };
+    if (grade && accuracy === 0) return { sign: "✗", text: labels.grades[grade], kind: "bad" };
+    if (accuracy === undefined) return { sign: "?", text: "not judged", kind: "" };
     return accuracy >= 1 ? { sign: "✓", text: "right", kind: "solid" } : { sign: "✗", text: "wrong", kind: "bad" };
   }
 
@@ -65,18 +66,19 @@ pages.explorerAnswers = (view) => {
    * @returns {Fact[]}
    */
   function reasons(answer, { judge, own_family }) {
-    const { by_rule, by_judge, why, nuggets, statements, scores, status, failure, options } = answer;
+    const { by_rule, grade, remarks, why, nuggets, statements, scores, status, failure, options } = answer;
     const rule = options.length ? "the chosen option" : "comparison with the reference answer";
     const says = (value) => (value === null ? "cannot decide" : value ? "right" : "wrong");
     const about = labels.statuses[status];
     const all = [
       about && { name: "Status", value: [about, failure ? [" ", text(failure)] : null] },
       status === "answered" && { name: "Rule", value: `${says(by_rule)} (${rule})` },
-      (by_judge !== null || why) && {
+      remarks.length && { name: "Remarks", value: `${remarks.join(", ")}: shown only, they decide nothing` },
+      (grade || why) && {
         name: "Judge",
         value: [
           judge ? [named(judge), ": "] : null,
-          by_judge === null ? "no verdict" : says(by_judge),
+          grade ? labels.grades[grade] : "no verdict",
           own_family ? [" ", parts.chip({ text: "the reader’s own family", kind: "bad" })] : null,
           why ? [". ", text(why)] : null,
         ],

@@ -125,11 +125,15 @@ pages.explorerQuery = (view) => {
           `each of ${counted(view.index.systems.length, "system")}`,
         ),
       ),
-      unfound
-        ? h("p", { class: "note" }, `No system finds ${unfound} of ${counted(relevant.length, "relevant document")}.`)
-        : null,
+      unfound ? h("p", { class: "note" }, unfoundSentence(unfound, relevant.length)) : null,
       ledger.ledger(rows),
     );
+  }
+
+  function unfoundSentence(unfound, all) {
+    if (all === 1) return "No system finds the relevant document.";
+    if (unfound === all) return `No system finds any of the ${all} relevant documents.`;
+    return `${unfound} of ${all} relevant documents ${unfound === 1 ? "is" : "are"} found by no system.`;
   }
 
   const FOUND = 10; // an aspect is found if one of its documents is among the first ten

@@ -4,27 +4,15 @@
 pages.exports = (() => {
   const { KINDS } = pages.rows;
   const figure = (column, value) => (value === null ? "" : KINDS[column.kind].file(value));
-  /* Return for each column whether a value in it is the lower end of a range. Such a column has a second one. */
-  const ranged = (view) => view.columns.map((_, i) => view.rows.some((row) => row.cells[i].most != null));
-  const heads = (view) => [
-    "rank",
-    "class",
-    "system",
-    "from",
-    "kind",
-    "llm",
-    ...view.columns.flatMap(({ title }, i) => (ranged(view)[i] ? [title, `${title}, upper end`] : [title])),
-  ];
+  const heads = (view) => ["rank", "mark", "system", "from", "kind", "llm", ...view.columns.map(({ title }) => title)];
   const line = (view, row) => [
     row.rank ?? "",
-    row.level ?? "",
+    pages.rows.markOf(row.mark),
     row.name,
     row.reported_by || row.entry || row.from,
     row.kind,
     row.llm,
-    ...row.cells.flatMap(({ value, most }, i) =>
-      (ranged(view)[i] ? [value, most ?? value] : [value]).map((each) => figure(view.columns[i], each)),
-    ),
+    ...row.cells.map(({ value }, i) => figure(view.columns[i], value)),
   ];
 
   /** @param {ExportedView} view */
@@ -48,7 +36,7 @@ pages.exports = (() => {
         address: location.hash,
         rows: view.rows.map((row) => ({
           rank: row.rank ?? null,
-          class: row.level,
+          mark: row.mark ?? null,
           system: row.name,
           from: row.reported_by || row.entry || row.from,
           kind: row.kind,
@@ -56,7 +44,6 @@ pages.exports = (() => {
           values: view.columns.map((column, i) => ({
             column: column.title,
             value: row.cells[i].value,
-            upper_end: row.cells[i].most ?? undefined,
             low: row.cells[i].low,
             high: row.cells[i].high,
           })),
@@ -76,14 +63,12 @@ pages.exports = (() => {
       heads(view).map(cell),
       [
         "---:",
-        "---:",
         "---",
         "---",
         "---",
         "---",
-        ...view.columns.flatMap(({ kind }, i) =>
-          Array(ranged(view)[i] ? 2 : 1).fill(KINDS[kind].isText ? "---" : "---:"),
-        ),
+        "---",
+        ...view.columns.map(({ kind }) => (KINDS[kind].isText ? "---" : "---:")),
       ],
       ...view.rows.map((row) => line(view, row).map(cell)),
     ];

@@ -12,7 +12,7 @@
     const setNumber = chosenSet(site, params.get("set"));
     const set = site.sets[setNumber];
     const asked = params.get("measure") || "";
-    const measure = pages.measure.parse(asked) && !set.estimated ? asked : site.measure;
+    const measure = pages.measure.parse(asked) ? asked : site.measure;
     const columns = pages.rows.columns(site, set);
     const all = await pages.rows.all(site, setNumber, measure, columns);
     marked = "";
@@ -49,11 +49,9 @@
     const unranked = "Published rows have no rankings, so they have scores as published only.";
     return [
       set.overlays.length ? `${unranked} ` : "",
-      set.estimated
-        ? `An estimate is the ${view.measure} that people’s labels of all pools would give. Its interval contains the errors of the judge. There is no interval if people labelled fewer than 20 queries of a dataset.`
-        : headline
-          ? "Systems of one class: their difference from the best of the class may be chance (paired sign flips, max-T, 5 %). A system can be in a better class than a system that ranks above it, if its scores vary more. Classes are computed over all systems run here on all of these datasets, so filters do not change them. With fewer than 20 queries there are no classes. Published rows have no scores of single queries, so they are ranked by value only."
-          : `${view.measure} is computed here from the ranks of the relevant documents. Published rows and classes exist only for ${view.site.measure}.`,
+      headline
+        ? "Two systems share a letter if and only if they do not differ significantly (paired sign flips, adjusted by max-T for all pairs of systems run here or verified on all of these datasets; 5 %). If more than six letters were needed, each row says instead how many systems it is better and worse than. Filters do not change marks. Published rows have no scores of single queries, so they are ranked by value only."
+        : `${view.measure} is computed here from the ranks of the relevant documents. Published rows and marks exist only for ${view.site.measure}.`,
     ];
   }
 

@@ -9,11 +9,8 @@ pages.leaderboardChart = (view) => {
 
   const placed = (axis, rows) => rows.filter((row) => axis.value(row) !== null).length;
 
-  /* Return the axes to choose from: those that a row has a value for. p95 replaces the mean of seconds. */
-  function offered(rows) {
-    const known = COSTS.filter((axis) => placed(axis, rows));
-    return known.some(({ id }) => id === "p95") ? known.filter(({ id }) => id !== "seconds") : known;
-  }
+  /* Return the axes to choose from: those that a row has a value for. */
+  const offered = (rows) => COSTS.filter((axis) => placed(axis, rows));
 
   /* Return the first axis: seconds if half of the rows have them, otherwise the cost that most rows have. */
   function fullest(rows) {
@@ -22,19 +19,6 @@ pages.leaderboardChart = (view) => {
     return seconds && 2 * placed(seconds, rows) >= rows.length
       ? seconds
       : [...axes, COSTS[0]].reduce((best, axis) => (placed(axis, rows) > placed(best, rows) ? axis : best));
-  }
-
-  /* Mark the points below the line whose system does not differ significantly from the one on the line that costs no
-     more. The tests are of the average by the first measure, so other columns have no marks. */
-  function markNear(items, axis, column) {
-    if (!column.main || view.measure !== view.site.measure) return;
-    const line = pages.chart.pareto(items.filter((item) => item.costed));
-    for (const item of items) {
-      const leader = line.filter((each) => each.x <= item.x).at(-1);
-      if (!leader || leader === item || item.near?.[axis.id] !== leader.number) continue;
-      item.marked = true;
-      item.text += `; does not differ significantly from ${leader.name}`;
-    }
   }
 
   function chart() {
@@ -62,15 +46,10 @@ pages.leaderboardChart = (view) => {
           kind: row.kind,
           solid: row.ours,
           costed: !row.unverified && (!row.ours || row.cost?.seconds !== null),
-          number: row.number,
-          family: row.family ?? "",
-          near: row.near?.[view.site.sets.indexOf(view.set)],
-          marked: false,
           href: row.ours ? pages.link("system", { name: row.system ?? row.name, set: view.set.name }) : null,
           text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
         };
       });
-    markNear(items, axis, column);
     const switcher = parts.segmented(
       "Against",
       offered(view.rows).map(({ id, title }) => ({ value: id, label: title })),
@@ -111,12 +90,6 @@ pages.leaderboardChart = (view) => {
         { class: "muted" },
         view.chartNotes?.line ??
           "The line joins the systems that no other system beats at the same or lower cost. Systems whose cost is not known are not on it, such as those with recorded texts.",
-        items.some((item) => item.marked)
-          ? " A ring marks a system that does not differ significantly from the one on the line that costs no more."
-          : "",
-        pages.chart.families(items).length
-          ? " A thin line joins a family: the same system with other depths, samples, turns or LLMs."
-          : "",
       ),
     );
   }

@@ -31,7 +31,7 @@ pages.leaderboardControls = (view) => {
     const ranked = view.all.filter((row) => row.rank).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
     if (view.set.missing.length) return pages.sets.noAverage(view.set);
     if (!ranked.length) return "No system has been run on all of these datasets yet.";
-    const best = ranked.find((row) => row.ours && row.level === 1);
+    const best = ranked.find((row) => row.mark);
     const parts = [
       ranked.length === 1 ? "" : `Of ${ranked.length} systems, `,
       h("strong", null, named(ranked[0].name)),
@@ -39,19 +39,14 @@ pages.leaderboardControls = (view) => {
         ? ` has ${points(ranked[0].cells[0].value)}. `
         : ` is first with ${points(ranked[0].cells[0].value)}. `,
     ];
-    if (best) {
-      const peers = ranked.filter((row) => row.level === 1).length - 1;
+    if (best?.mark) {
       if (best !== ranked[0])
         parts.push(
-          "Of the systems run here, ",
+          "Of the systems run here or verified, ",
           h("strong", null, named(best.name)),
           ` leads with ${points(best.cells[0].value)}. `,
         );
-      parts.push(
-        peers
-          ? `${counted(peers, "other system")} run here cannot be distinguished from it with these queries.`
-          : "It differs significantly from all other systems run here.",
-      );
+      parts.push(pages.rows.peers(best.mark));
     }
     return parts;
   }
@@ -84,7 +79,7 @@ pages.leaderboardControls = (view) => {
         { class: "row spread" },
         pages.sets.switches(site.sets, set, (name) => view.restart({ set: name, sort: "" })),
         viewSwitch(),
-        set.estimated ? null : measureField(measure),
+        measureField(measure),
         opener,
       ),
       rest,

@@ -5,7 +5,7 @@
 pages.leaderboardDetails = (view) => {
   const { h, visible } = pages;
   const { points, count } = formats;
-  const { KINDS, chance } = pages.rows;
+  const { KINDS } = pages.rows;
 
   /** @param {Row} row */
   const content = async (row) => [
@@ -32,9 +32,6 @@ pages.leaderboardDetails = (view) => {
   const score = (row, column, cell) => [
     cell.value === null ? "–" : KINDS[column.kind].text(cell.value),
     cell.low === null ? "" : h("span", { class: "muted" }, ` ${points(cell.low)} to ${points(cell.high)}`),
-    column.main && cell.low !== null && view.measure === view.site.measure
-      ? h("small", { class: "muted" }, `, ${chance(row, view.setNumber)}`)
-      : null,
     column.about && cell.value !== null
       ? h("small", { class: "muted" }, ` ${column.about} ${column.note?.(row) ?? ""}.`)
       : null,

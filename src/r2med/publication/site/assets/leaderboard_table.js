@@ -5,7 +5,7 @@
 pages.leaderboardTable = (view) => {
   const { h, named, visible } = pages;
   const { points, counted } = formats;
-  const { KINDS, ONE_RUN, chance } = pages.rows;
+  const { KINDS, ONE_RUN } = pages.rows;
   const WIDE = 12; // columns besides the main one that fit on a screen, as many as the benchmark has
 
   const WORD = 7; // letters of a heading that a column of scores certainly has space for
@@ -143,19 +143,15 @@ pages.leaderboardTable = (view) => {
       }
       const range =
         cell.low === null ? null : `${column.title}: 95 % interval ${points(cell.low)} to ${points(cell.high)}`;
-      const both = column.main && range && view.measure === view.site.measure && chance(row, view.setNumber);
       const made = h(
         "td",
         {
           class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best && !row.unverified ? " best" : ""}`,
-          title: [range, both, column.note?.(row)].filter(Boolean).join("; ") || null,
+          title: [range, column.note?.(row)].filter(Boolean).join("; ") || null,
         },
         KINDS[column.kind].text(cell.value),
-        cell.most == null ? null : h("small", { class: "range-end muted" }, `… ${KINDS[column.kind].text(cell.most)}`),
       );
       if (column.kind !== "score") return made;
-      if (column.main && view.set.estimated && range)
-        made.append(h("small", { class: "muted" }, `${points(cell.low)} – ${points(cell.high)}`));
       if (column.main) made.append(pages.chart.interval(cell, tracks[i].span));
       return column.main ? made : pages.chart.bar(made, cell.value, tracks[i].best);
     });
@@ -167,7 +163,7 @@ pages.leaderboardTable = (view) => {
         "td",
         { class: "rank" },
         h("span", { class: "rank-number" }, row.rank ?? "–"),
-        h("small", { class: "muted" }, row.level ? `class ${row.level}` : row.ours ? "" : "by value"),
+        h("small", { class: "muted" }, row.mark?.letters || (row.ours ? "" : "by value")),
       ),
       h(
         "th",
@@ -185,19 +181,19 @@ pages.leaderboardTable = (view) => {
       ? h("a", { href: pages.link("system", { name: row.system ?? row.name, set: view.set.name }) }, named(row.name))
       : named(row.name);
 
-  /* Return the notes beside a name: where the system comes from, how often it was run, failures, approximate searches, a lock. */
+  /* Return the notes beside a name: where the system comes from, how often it was run, its counts, failures, a lock. */
   function about(row) {
     const from = row.entry ? `entry ${visible(row.entry)}` : row.from;
     const origin = row.ours
       ? [parts.chip({ text: from, kind: "solid" }), " ", row.kind]
       : `${row.kind} · ${visible(row.reported_by)}`;
     const runs = row.runs && row.runs !== ONE_RUN ? ` · ${row.runs}` : "";
-    return [origin, runs, chips(row).map((chip) => [" · ", parts.chip(chip)])];
+    const counts = row.mark && !row.mark.letters ? ` · ${pages.rows.counts(row.mark)}` : "";
+    return [origin, runs, counts, chips(row).map((chip) => [" · ", parts.chip(chip)])];
   }
 
   /** @type {(row: Row) => Chip[]} */
   function chips(row) {
-    const searches = row.approximate?.map(visible).join(" · ");
     const judged = row.judged_by_kin?.map(visible).join(", ");
     const unverified = row.unverified && { kind: "bad", title: `Not verified: ${visible(row.unverified)}` };
     /** @type {any[]} */
@@ -211,10 +207,7 @@ pages.leaderboardTable = (view) => {
         title: "Another run can give other scores. The interval is of the queries only: run it with --repeats.",
       },
       row.failures && { text: counted(row.failures, "failure"), kind: "bad" },
-      searches && { text: "≈ approximate search", title: searches },
       row.lock && { text: "locked", title: `Decided beforehand in a lock: ${visible(row.lock)}` },
-      row.training && { text: visible(row.training), title: "Training data of its models, as their cards state them" },
-      row.unpacked && { text: "from a pack, not scored here", kind: "bad" },
       judged && {
         text: "judge’s own family",
         kind: "bad",

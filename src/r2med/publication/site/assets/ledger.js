@@ -4,7 +4,7 @@
 pages.ledger = (() => {
   const { h, svg } = pages;
   const { count } = formats;
-  const SPAN = 84; // percent of the width for the ranks; documents beyond the depth are at the right
+  const SPAN = 82; // percent of the width for the ranks; documents beyond the depth are at the right
   const BEYOND = 93;
 
   const depthOf = (ranks) => Math.max(10, 10 ** Math.ceil(Math.log10(Math.max(1, ...ranks))));
@@ -26,7 +26,7 @@ pages.ledger = (() => {
         decades(depth).map((rank) =>
           svg("text", { x: `${x(rank)}%`, y: 12, class: rank === 1 ? "first" : null }, count(rank)),
         ),
-        svg("text", { x: `${BEYOND}%`, y: 12 }, "beyond"),
+        svg("text", { x: "100%", y: 12, class: "last" }, "beyond"),
       ),
       h("span"),
     );

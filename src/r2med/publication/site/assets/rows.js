@@ -31,15 +31,21 @@ pages.rows = (() => {
 
   const ONE_RUN = "one run"; // of a system whose next run can give other scores
 
-  /* Return the two sources of chance of a row's average in words; "" if it has no interval. */
-  /** @type {(row: Row, setNumber: number) => string} */
-  function chance(row, setNumber) {
-    const parts = row.chance?.[setNumber];
-    if (!parts || parts.queries === null) return "";
-    const queries = `± ${points(parts.queries)} from the queries`;
-    return parts.runs === null
-      ? `${queries}; how much runs differ is not known`
-      : `${queries}, ± ${points(parts.runs)} from the runs`;
+  /* Return what the tests of a system's pairs say, in words. */
+  /** @param {Mark} mark */
+  const counts = (mark) => `better than ${mark.better}, worse than ${mark.worse}`;
+
+  /* Return the mark of a row: its letters, or else the counts of its pairs. */
+  /** @param {Mark | null | undefined} mark */
+  const markOf = (mark) => (mark ? mark.letters || counts(mark) : "");
+
+  /* Return a sentence on how the best system compares with the others, counted from its pairs; "" if it is alone. */
+  /** @param {Mark} mark */
+  function peers({ better, alike }) {
+    const others = "run here or verified";
+    if (alike)
+      return `${formats.counted(alike, "other system")} ${others} cannot be distinguished from it with these queries.`;
+    return better ? `It differs significantly from all other systems ${others}.` : "";
   }
 
   /* Return a score without an interval; null if it is not known. */
@@ -96,7 +102,7 @@ pages.rows = (() => {
         const { name, short } = site.datasets[number];
         made.push({
           id: name,
-          title: set.estimated ? `${name}, estimated` : name,
+          title: name,
           label: short,
           group: task,
           kind: "score",
@@ -115,7 +121,7 @@ pages.rows = (() => {
     const number = site.sets.indexOf(set);
     if (!site.systems.some((system) => system.aspects?.[number])) return [];
     const short = (family) =>
-      family.replace("weighted-alpha-nDCG", "weighted").replace("alpha", "α").replace("Recall", "Rec");
+      family.replace("weighted-alpha-nDCG", "by weight").replace("alpha", "α").replace("Recall", "Rec");
     return site.aspect_measures.map((title, i) => ({
       id: title,
       title,
@@ -140,10 +146,10 @@ pages.rows = (() => {
     const headline = measure === site.measure;
     const recomputed = headline ? null : await recompute(site, set, measure);
     const ours = site.systems.map((system, number) => {
-      const figures = recomputed ? recomputed(number) : set.estimated ? system.estimates : system.figures;
+      const figures = recomputed ? recomputed(number) : system.figures;
       const average = headline && set.datasets.length > 1 ? system.averages[setNumber] : null;
       const from = system.entry ? "submitted" : "run here";
-      const row = { ...system, number, ours: true, from, level: headline ? system.classes[setNumber] : null };
+      const row = { ...system, number, ours: true, from, mark: headline ? system.marks[setNumber] : null };
       return { ...row, cells: cells(made, row, figures, average) };
     });
     const published = (headline ? site.published : []).map((system) => {
@@ -151,7 +157,7 @@ pages.rows = (() => {
       const figures = system.values.map(bare);
       /** @type {Score | null} */
       const average = set.name === "R2MED" ? bare(system.average) : null;
-      const row = { ...system, ours: false, from: "published", level: null };
+      const row = { ...system, ours: false, from: "published", mark: null };
       return { ...row, cells: cells(made, row, figures, average) };
     });
     const hasScore = (row) => row.cells.some((cell, i) => made[i].kind === "score" && cell.value !== null);
@@ -190,7 +196,7 @@ pages.rows = (() => {
     made.map((column) => {
       if (column.value) {
         const { low, high } = column.interval?.(row) ?? { low: null, high: null };
-        return { value: /** @type {any} */ (column.value(row)), low, high, most: column.most?.(row) ?? null };
+        return { value: /** @type {any} */ (column.value(row)), low, high };
       }
       const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
       const value = figure
@@ -237,12 +243,11 @@ pages.rows = (() => {
   ];
   const perThousand = (row) => (row.cost && row.cost.dollars !== null ? 1000 * row.cost.dollars : null);
 
-  /* The costs that quality can be drawn against. The mean of seconds is for rows without a p95, such as answers. */
+  /* The costs that quality can be drawn against. */
   /** @type {{ id: string, title: string, kind: ColumnKind, value: (row: Row) => number | null }[]} */
   const COSTS = [
     { id: "dollars", title: "dollars per 1,000 queries", kind: "dollars", value: perThousand },
     { id: "tokens", title: "LLM tokens per query", kind: "count", value: (row) => row.cost?.tokens ?? null },
-    { id: "p95", title: "p95 seconds per query", kind: "seconds", value: (row) => row.cost?.p95 ?? null },
     { id: "seconds", title: "mean seconds per query", kind: "seconds", value: (row) => row.cost?.seconds ?? null },
     { id: "size", title: "parameters of the largest model", kind: "parameters", value: (row) => row.size },
   ];
@@ -318,7 +323,9 @@ pages.rows = (() => {
     KINDS,
     COSTS,
     ONE_RUN,
-    chance,
+    counts,
+    markOf,
+    peers,
     columns,
     all,
     cells,

@@ -1,14 +1,11 @@
-/* The sets of datasets: a group of datasets, scored as published, with overlays, or estimated. */
+/* The sets of datasets: a group of datasets, scored as published or with overlays. */
 "use strict";
 
 pages.sets = (() => {
   /* Return in a few words which labels the scores of a set are made with. */
   /** @type {(set: DatasetSet) => string} */
-  const kind = (set) => {
-    if (!set.overlays.length) return "as published";
-    const names = pages.visible(set.overlays.join(", "));
-    return set.estimated ? `estimated from ${names}` : `with overlay ${names}`;
-  };
+  const kind = (set) =>
+    set.overlays.length ? `with overlay ${pages.visible(set.overlays.join(", "))}` : "as published";
 
   /* Return true if a reader should know more about the labels than that they are those as published. */
   /** @type {(set: DatasetSet) => boolean} */
@@ -16,10 +13,7 @@ pages.sets = (() => {
 
   /* Return one sentence on the labels of a set. */
   /** @type {(set: DatasetSet) => string} */
-  const sentence = (set) =>
-    pages.visible(
-      set.estimated ? `scores that people’s labels would give, estimated ${set.labels}` : `labels ${set.labels}`,
-    );
+  const sentence = (set) => pages.visible(`labels ${set.labels}`);
 
   /* Return the dataset that the explorer opens with if the labels are not those as published. */
   /** @type {(site: Site, set: DatasetSet) => string} */

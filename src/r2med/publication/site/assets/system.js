@@ -42,16 +42,12 @@
     document.title = `${visible(system.name)} · r2med board`;
     main.append(
       head(site, system, set, run),
-      figures(row, columns, records, site, rows, set),
+      figures(row, columns, records, site, set),
       actions(site, system, set),
       parts.section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]) ?? "",
       answeredBy(system, site.answers ? await pages.load("answers") : []) ?? "",
-      parts.section(
-        "Cost by stage",
-        stageTable(records, site),
-        system.approximate.map((line) => h("p", null, "≈ ", named(line), ".")),
-      ),
+      parts.section("Cost by stage", stageTable(records, site)),
       parts.section("Failures", pages.failures.list(records, system, site)),
       parts.section(
         "Run it again",
@@ -98,22 +94,16 @@
         .map((each) => each && h("div", null, each)),
     );
 
-  function figures(row, columns, records, site, rows, set) {
+  function figures(row, columns, records, site, set) {
     const [main] = row.cells;
     const without = columns.findIndex((column) => column.id === "without");
-    const ours = rows.filter((each) => each.ours && each.rank).length;
-    const p50 = records.map((record) => record.p50),
-      p95 = records.map((record) => record.p95);
+    const took = records.map((record) => record.seconds);
     const average = main.value === null ? pages.sets.noAverage(set) || "not run on all datasets" : null;
     return parts.figures([
       {
         label: `${columns[0].title}, ${site.measure}`,
         value: points(main.value),
-        notes: [
-          main.low === null ? average : `${points(main.low)} to ${points(main.high)}`,
-          main.low === null ? null : pages.rows.chance(row, site.sets.indexOf(set)) || null,
-          row.runs ?? null,
-        ],
+        notes: [main.low === null ? average : `${points(main.low)} to ${points(main.high)}`, row.runs ?? null],
       },
       ...(without > 0 ? [{ label: columns[without].title, value: points(row.cells[without].value) }] : []),
       ...(row.rank
@@ -121,19 +111,14 @@
             {
               label: "Rank",
               value: `${row.rank}`,
-              notes: [row.level ? `class ${row.level} of ${ours} run here` : null],
+              notes: [row.mark ? `${pages.rows.counts(row.mark)}, not distinguished from ${row.mark.alike}` : null],
             },
           ]
         : []),
       {
-        label: "Latency",
-        value: p50.includes(null) ? formats.UNKNOWN : seconds(mean(p50)),
-        notes: [
-          p50.includes(null) ? "its cost is not known" : `95 % within ${seconds(Math.max(...p95))}`,
-          p50.includes(null)
-            ? null
-            : `how it was timed: ${[...new Set(records.map(({ timing }) => timing))].join(" · ")}`,
-        ],
+        label: "Time of a query",
+        value: took.includes(null) ? formats.UNKNOWN : seconds(mean(took)),
+        notes: [took.includes(null) ? "its cost is not known" : "the mean, with all queries worked on together"],
       },
       { label: "Price of 1,000 queries", value: price(pages.rows.perThousand(row)) },
       { label: "Failures", value: count(records.reduce((sum, { stages }) => sum + total(stages, "failures"), 0)) },
@@ -173,9 +158,6 @@
             null,
             `${formats.counted(readers, "reader")} answered questions from its results: `,
             h("a", { href: pages.link("answers", { q: system.name }) }, "how well"),
-            rows.some(({ scores }) => scores.searched?.accuracy)
-              ? [". ", h("a", { href: pages.link("funnel", { name: system.name }) }, "Where it loses the evidence")]
-              : "",
             ".",
           ),
         )
@@ -191,7 +173,7 @@
       }))
       .filter(({ cell, dataset }) => cell.value !== null && dataset);
     const span = [0, Math.max(...shown.map(({ cell }) => cell.high ?? cell.value))];
-    const latency = ({ p50 }) => (p50 === null ? formats.UNKNOWN : seconds(p50));
+    const time = (record) => (record.seconds === null ? formats.UNKNOWN : seconds(record.seconds));
     const explored = ({ name }) => pages.link("explorer", { data: name, a: row.name });
     return parts.table(
       "Scores by dataset",
@@ -217,7 +199,7 @@
           num: true,
           cell: ({ dataset }) => (dataset.queries === null ? "–" : count(dataset.queries)),
         },
-        { title: "Latency", num: true, cell: ({ record }) => (record ? latency(record) : "–") },
+        { title: "Time of a query", num: true, cell: ({ record }) => (record ? time(record) : "–") },
         {
           title: "Failures",
           num: true,

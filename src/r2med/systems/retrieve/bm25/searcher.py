@@ -109,8 +109,8 @@ class BM25Retriever(Bound[BM25]):
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
-        if self.stage.language == ENGLISH and dataset.card:
-            _hint_at_language(dataset.name, *dataset.card.languages[-1:])
+        for language in dataset.card.languages[-1:] if dataset.card else ():
+            _hint_at_language(dataset.name, language, self.stage.language)
         store = store.about(dataset.label)
         counts_repeats = SCORERS[self.stage.scorer].counts_repeats
         index = open_index(corpus, store, counts_repeats, self.engine, self.memory, self.stage.language)
@@ -141,11 +141,12 @@ class BM25Retriever(Bound[BM25]):
 
 
 @cache
-def _hint_at_language(dataset: str, code: str = ENGLISH) -> None:
-    """Say once how to search a dataset whose documents are not English. Scores never depend on a card silently."""
-    language = search_languages().get(code)
-    if language and code != ENGLISH:
-        log.warning("%s is %s, but bm25 analyses it as English: use bm25(language=%s)", dataset, language.name, code)
+def _hint_at_language(dataset: str, code: str, analysed: str) -> None:
+    """Say once how to search a dataset in the language of its card. Scores never depend on a card silently."""
+    languages = search_languages()
+    if code in languages and code != analysed:
+        names = languages[code].name, languages[analysed].name
+        log.warning("%s is %s, but bm25 analyses it as %s: use bm25(language=%s)", dataset, *names, code)
 
 
 class BM25Searcher(Searcher):

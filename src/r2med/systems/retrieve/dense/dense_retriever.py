@@ -1,30 +1,26 @@
-"""Dense retriever: encode the corpus once, then search it exactly or with an approximate index."""
+"""Dense retriever: encode the corpus once, then search it exactly."""
 
 from __future__ import annotations
 
 import copy
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from r2med.data import Dataset
 from r2med.data.runs.run import Run
-from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, digest
+from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors, modules_of_loader
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, resolve_card
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.dense.approximate import Hnsw, Segments, build_segments, load_faiss
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
-from r2med.systems.retrieve.dense.recall import SAMPLE_QUERIES, SAMPLE_SEED, mean_recall, sampled
 from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Hits
@@ -59,11 +55,6 @@ class DenseRetriever(VectorRetriever):
     """An embedding model that searches a corpus."""
 
     @property
-    def approximate(self) -> Hnsw | None:
-        """The approximate index, or None for exact search."""
-        return Hnsw(self.stage.links, self.stage.ef) if self.stage.index == "hnsw" else None
-
-    @property
     def takes_cosine(self) -> bool:
         """True if vectors must still be scaled to length 1. This is always so for the first numbers of a vector."""
         return self.card.similarity == "cosine" and (not self.card.normalise or bool(self.stage.dims))
@@ -76,65 +67,29 @@ class DenseRetriever(VectorRetriever):
 
     def index(self, dataset: Dataset, store: Store) -> DenseSearcher:
         """Return a searcher. Vectors in the store are not encoded again."""
-        kind = self.approximate
-        if kind:
-            load_faiss()  # A missing library is reported before hours of encoding.
-        embedded = self.embedded(dataset, store)
-        if kind is None:
-            return DenseSearcher(self, embedded, None)
-        shards, memory = embedded.embeddings.shards, self.runtime.setup.memory
-        segments = build_segments(shards, kind, embedded.store, cosine=self.takes_cosine, memory=memory)
-        return DenseSearcher(self, embedded, segments)
-
-    def approximations(
-        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
-    ) -> tuple[Approximation, ...]:
-        """Return the recall of an approximate search of these queries, or nothing if the search is exact."""
-        kind = self.approximate
-        if kind is None or not queries:
-            return ()
-        asked = [query.key for query in queries]
-        key = digest(["recall", SAMPLE_QUERIES, SAMPLE_SEED, self.key(dataset), dataset.corpus.fingerprint, asked, k])
-
-        def build(folder: Path) -> dict[str, Any]:
-            recall, seconds = self.index(dataset, store).recall(queries, k)
-            return {"recall": recall, "sample": min(SAMPLE_QUERIES, len(queries)), "measured": seconds}
-
-        meta = store.about(dataset.label, model=self.stage.name).make("recall", key, build).meta
-        measured = meta["recall"], meta["sample"], meta["measured"]
-        return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)
+        return DenseSearcher(self, self.embedded(dataset, store))
 
 
 class DenseSearcher(Searcher):
     """Dense search over one corpus."""
 
-    def __init__(self, retriever: DenseRetriever, embedded: EmbeddedCorpus, segments: Segments | None) -> None:
+    def __init__(self, retriever: DenseRetriever, embedded: EmbeddedCorpus) -> None:
         self._retriever = retriever
         self._corpus, self._encoder, self._embeddings = embedded.corpus, embedded.encoder, embedded.embeddings
         self._store: Store | None = embedded.store
-        self._segments = segments
         self._cache = SearchCache()
         self._turn = retriever.turn(embedded.encoder)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k nearest documents of each query: exactly, or among those that the index proposes."""
+        """Return the k nearest documents of each query."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
-        asked, prepared = self._vectors(queries), self._embeddings.cost
+        asked = self._vectors(queries)
         started = time.perf_counter()
-        if self._segments:
-            prepared += self._segments.cost
         hits = self._nearest(asked.vectors, k)
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         # The cost of vectors from the store is the cost of making them, as if the queries had been encoded now.
-        return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), prepared)
-
-    def recall(self, queries: Sequence[SearchQuery], k: int) -> tuple[dict[str, float], float]:
-        """Return the recall of the approximate search on a sample of queries, and the seconds that this took."""
-        vectors = self._vectors(queries).vectors[sampled(len(queries))]
-        started = time.perf_counter()
-        recall = mean_recall(self._nearest(vectors, k), self._exactly(vectors, k), k, self._corpus.id_ranks())
-        return recall, time.perf_counter() - started
+        return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), self._embeddings.cost)
 
     def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
         stage, runtime = self._retriever.stage, self._retriever.runtime
@@ -155,12 +110,6 @@ class DenseSearcher(Searcher):
         return [(first, Ragged({"vectors": part.arrays["vectors"][:, :dims]}, part.offsets)) for first, part in parts]
 
     def _nearest(self, vectors: Vectors, k: int) -> list[Hits]:
-        if self._segments is None:
-            return self._exactly(vectors, k)
-        ranks, cosine = self._corpus.id_ranks(), self._retriever.takes_cosine
-        return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
-
-    def _exactly(self, vectors: Vectors, k: int) -> list[Hits]:
         cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
         ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, runtime.setup.memory)
         stage = self._retriever.stage

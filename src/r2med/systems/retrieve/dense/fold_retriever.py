@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from r2med.data import Dataset
 from r2med.data.runs.run import Run
-from r2med.foundation.core.approximation import Approximation
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
@@ -46,16 +45,6 @@ class FoldRetriever(BoundFolds[FoldSearch, Retriever]):
     def index(self, dataset: Dataset, store: Store) -> FoldSearcher:
         """Return a searcher. A model encodes the corpus when the first query of its fold is searched."""
         return FoldSearcher(self, dataset, store)
-
-    def approximations(
-        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
-    ) -> tuple[Approximation, ...]:
-        """Return the recall of the searches with an approximate index."""
-        return tuple(
-            each
-            for fold, lines in self.models.lines(queries).items()
-            for each in self.parts[fold].approximations(dataset, [queries[line] for line in lines], k, store)
-        )
 
 
 class FoldSearcher(Searcher):

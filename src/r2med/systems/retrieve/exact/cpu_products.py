@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from r2med.foundation.engine import map_threads
+from r2med.foundation.engine import one_blas_thread, share
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.exact_scores import ExactScorer
 from r2med.systems.retrieve.exact.shortlist import Shortlists
@@ -22,9 +23,7 @@ TILE_SCORES = 1 << 23
 TILE_DOCUMENTS = 1 << 15
 """Minimum number of documents in a tile. With fewer, too many documents become candidates."""
 PIECE_VECTORS = 1 << 12
-"""Number of vectors multiplied at a time. Their products with a hundred vectors fit into the cache of a core."""
-PIECE_PRODUCTS, PIECE_NUMBERS = 1 << 19, 1 << 24
-"""Products and numbers of a larger piece, if there are few query vectors."""
+"""Number of vectors that a thread multiplies at a time. Their products with a hundred vectors fit into its cache."""
 QUERY_VECTORS = 1 << 12
 """Maximum number of query vectors multiplied at a time, if a text has several vectors."""
 SAFE_SQUARES = (2.0**-80, 2.0**100)
@@ -57,35 +56,26 @@ class CpuProducts:
         if scorer.cosine:
             vectors = np.divide(vectors, norms, out=np.zeros(vectors.shape), where=norms > 0).astype(np.float32)
         self._vectors: Vectors = vectors
-        larger = min(PIECE_PRODUCTS // max(1, len(vectors)), PIECE_NUMBERS // max(1, vectors.shape[1]))
-        self.piece_vectors = max(PIECE_VECTORS, larger)
+        self.piece_vectors = PIECE_VECTORS
         wanted = min(max(TILE_DOCUMENTS, TILE_SCORES // count, 8 * k), max(1, documents))
         self.tile_texts = max(1, min(wanted, memory // 8 // (4 * max(count, vectors.shape[1], 1))))
         self._scores = np.empty((count, self.tile_texts), np.float32)
 
-    def lengths(self, first: int, block: TextVectors) -> Exact:
-        """Return the lengths of the vectors of a block. Raises ValueError if one is not finite."""
-        key = first, len(block)
-        if key not in self._lengths:
-            starts = range(0, len(block.vectors), PIECE_VECTORS)
-            parts = self._pool.map(lambda at: _lengths(block.vectors[at : at + PIECE_VECTORS]), starts)
-            lengths = np.concatenate([np.empty(0), *parts])
-            if not (finite := np.isfinite(lengths)).all():
-                row = first + np.searchsorted(block.starts, np.flatnonzero(~finite)[0], side="right") - 1
-                raise ValueError(f"row {row} has NaN or infinite values")
-            self._lengths[key] = lengths
-        return self._lengths[key]
-
     def search(self, pieces: list[Piece]) -> None:
         """Add the documents of a tile that may be among the k best."""
         rows = np.concatenate([piece.rows for piece in pieces])
-        lengths = np.concatenate([piece.texts.largest(piece.lengths) for piece in pieces])
+        of_vectors = self._lengths_of(pieces)
+        lengths = np.concatenate([p.texts.largest(own) for p, own in zip(pieces, of_vectors, strict=True)])
         place = int(lengths.argmax())
         self._scorer.check_length(int(rows[place]), float(lengths[place]))
-        scores, at = self._scores[:, : len(rows)], 0
-        for piece, vectors in zip(pieces, self._single(pieces), strict=True):
-            self._multiply(piece, vectors, scores[:, at : at + len(piece.texts)])
-            at += len(piece.texts)
+        scores = self._scores[:, : len(rows)]
+        ends = np.cumsum([len(piece.texts) for piece in pieces]).tolist()
+        work = [
+            (piece, own, scores[:, end - len(piece.texts) : end])
+            for piece, own, end in zip(pieces, of_vectors, ends, strict=True)
+        ]
+        with one_blas_thread() if len(pieces) > 1 else nullcontext():
+            share(lambda each: self._multiply(*each), work, self._pool)
         longest = 1.0
         if not self._scorer.cosine:
             long, longest = _long(lengths, float(lengths[place]))
@@ -95,20 +85,31 @@ class CpuProducts:
                 scores[:, long] = -np.inf
         self._shortlists.choose(scores, rows, self._errors(longest))
 
+    def _lengths_of(self, pieces: Sequence[Piece]) -> list[Exact]:
+        """Return the lengths of the vectors of each piece. Those of a block are computed once for all searches."""
+        blocks = {piece.block[0]: piece.block[1] for piece in pieces}
+        missing = [(first, block) for first, block in blocks.items() if (first, len(block)) not in self._lengths]
+        parts = [(*block, at) for block in missing for at in range(0, len(block[1].vectors), PIECE_VECTORS)]
+        computed = share(lambda part: _lengths(part[1].vectors[part[2] : part[2] + PIECE_VECTORS]), parts, self._pool)
+        for first, block in missing:
+            own = [lengths for part, lengths in zip(parts, computed, strict=True) if part[0] == first]
+            self._lengths[first, len(block)] = _finite(first, block, np.concatenate([np.empty(0), *own]))
+        found = []
+        for piece in pieces:
+            first, block = piece.block
+            here = block.span(piece.first - first, piece.first - first + len(piece.texts))
+            found.append(self._lengths[first, len(block)][here])
+        return found
+
     def flush(self) -> None:
         """Do nothing, because candidates are added immediately."""
 
-    def _single(self, pieces: list[Piece]) -> Iterator[Vectors]:
-        """Yield the vectors of each piece in single precision."""
-        if all(piece.texts.vectors.dtype == np.float32 for piece in pieces):
-            return (piece.texts.vectors for piece in pieces)
-        return map_threads(lambda piece: piece.texts.vectors.astype(np.float32), pieces, self._pool)
-
-    def _multiply(self, piece: Piece, vectors: Vectors, out: Vectors) -> None:
+    def _multiply(self, piece: Piece, lengths: Exact, out: Vectors) -> None:
         """Write the scores of all queries with some documents."""
+        vectors = piece.texts.vectors.astype(np.float32, copy=False)
         factors: Vectors | None = None
         if self._scorer.cosine:
-            vectors, factors = _scaled(vectors, piece.lengths)
+            vectors, factors = _scaled(vectors, lengths)
         queries = self._scorer.queries
         if queries.offsets is None and piece.texts.offsets is None:
             np.matmul(self._vectors, vectors.T, out=out)
@@ -136,6 +137,14 @@ class CpuProducts:
         roundings = counts + (2 * dimension + 20 if self._scorer.cosine else dimension + 8)
         flushed = counts * (dimension + dimension**0.5 * (sizes + longest))
         return np.asarray(1.02 * roundings * FLOAT32_ERROR * sizes * longest + flushed * FLUSH_ERROR)
+
+
+def _finite(first: int, block: TextVectors, lengths: Exact) -> Exact:
+    """Return the lengths of the vectors of a block. Raises ValueError if one is not finite."""
+    if not (finite := np.isfinite(lengths)).all():
+        row = first + np.searchsorted(block.starts, np.flatnonzero(~finite)[0], side="right") - 1
+        raise ValueError(f"row {row} has NaN or infinite values")
+    return lengths
 
 
 def _lengths(vectors: npt.NDArray[Any]) -> Exact:

@@ -9,20 +9,26 @@ from __future__ import annotations
 import mmap
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from r2med.foundation.engine import share
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.exact.text_vectors import Buffers, Exact, Rows, TextVectors
+from r2med.systems.retrieve.exact.text_vectors import Buffers, Exact, Positions, Rows, TextVectors, buffer_of
 
 Block = tuple[int, npt.NDArray[Any] | Ragged]
 """The row of the first document, and vectors in float32 or float16: a row for each document, or several rows."""
 
 BUFFER_NUMBERS = 1 << 17
 """Number of values converted to float64 at a time. A MiB fits into the cache of a core."""
+PAIR_NUMBERS = 1 << 19
+"""Number of values of the documents of pairs that are multiplied at a time: 2 MiB."""
+PAIRS_TOGETHER = 32
+"""Mean number of documents of a block that a query has, from which its pairs are multiplied apart from other pairs."""
 PRODUCT_BUFFER_NUMBERS = 1 << 21
 """The same for queries with several vectors. Smaller matrix products are slow."""
 MAX_LENGTH_PRODUCT = 2.0**126
@@ -93,6 +99,64 @@ class ExactScorer:
         scores[doubtful] = self.score_in_order(line, rows[doubtful])
         return scores
 
+    @property
+    def can_score_pairs(self) -> bool:
+        """True if `score_pairs` can be used: all texts have one vector."""
+        return all(texts.offsets is None for texts in (self.queries, *(block for _, block in self._blocks)))
+
+    def score_pairs(self, lines: Rows, rows: Rows, pool: ThreadPoolExecutor) -> Exact:
+        """Return the scores of pairs of a query and a document. Rounded to float32, they are those of `score`."""
+        scores = np.empty(len(rows))
+
+        def multiply(part: tuple[TextVectors, int, Positions]) -> None:
+            block, first, pairs = part
+            documents = self._gathered("documents", block.vectors, rows[pairs] - first)
+            line = int(lines[pairs[0]])
+            # NumPy converts to float64 in buffers, whose ends may split a sum: the last bit depends on the neighbours.
+            if line == lines[pairs[-1]]:
+                found = np.einsum("ij,j->i", documents, self.queries.vectors[line], dtype=np.float64)
+            else:
+                queries = self._gathered("queries", self.queries.vectors, lines[pairs])
+                found = np.einsum("ij,ij->i", documents, queries, dtype=np.float64)
+            if self.cosine:
+                norms = (
+                    np.sqrt(np.einsum("ij,ij->i", documents, documents, dtype=np.float64)) * self.norms[lines[pairs]]
+                )
+                found = np.divide(found, norms, out=np.zeros(len(found)), where=norms > 0)
+            scores[pairs] = found
+
+        parts = list(self._pairs_of_blocks(lines, rows))
+        share(multiply, parts, pool)
+        for place in np.flatnonzero(self.doubtful(scores, lines, self.longest)).tolist():
+            scores[place] = self.score_in_order(int(lines[place]), rows[place : place + 1])[0]
+        return scores
+
+    def _pairs_of_blocks(self, lines: Rows, rows: Rows) -> Iterator[tuple[TextVectors, int, Positions]]:
+        """Yield (block, its first row, positions of pairs in it), some pairs at a time.
+
+        If a query has many documents of a block, its pairs stay together, so that the query need not be copied.
+        """
+        size = max(1, PAIR_NUMBERS // max(1, self.queries.vectors.shape[1]))
+        numbers = np.searchsorted([first for first, _ in self._blocks], rows, side="right") - 1
+        order = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers + 1, minlength=len(self._blocks) + 1)).tolist()
+        stops = np.array([first + len(block) for first, block in self._blocks])
+        if ends[0] or (rows >= stops[numbers]).any():
+            raise LookupError("the row is in a block that was released")
+        for (first, block), (begin, end) in zip(self._blocks, pairwise(ends), strict=True):
+            own = order[begin:end]
+            changes = np.flatnonzero(np.diff(lines[own])) + 1
+            groups = np.split(own, changes) if len(own) >= PAIRS_TOGETHER * (1 + len(changes)) else [own]
+            for group in groups:
+                yield from ((block, first, group[at : at + size]) for at in range(0, len(group), size))
+
+    def _gathered(self, name: str, vectors: npt.NDArray[Any], rows: Rows) -> npt.NDArray[Any]:
+        """Return copies of some vectors. They are in a buffer of this thread, which the next ones overwrite."""
+        buffer = buffer_of(
+            self._buffers.__dict__, f"{name} {vectors.dtype.char}", vectors.dtype, len(rows), vectors.shape[1]
+        )
+        return np.take(vectors, rows, axis=0, out=buffer, mode="clip")
+
     def score_in_order(self, line: int, rows: Rows) -> Exact:
         """Return the same scores, added up in the fixed order."""
         return self._joined(line, rows, BUFFER_NUMBERS, by_blas=False)
@@ -109,15 +173,21 @@ class ExactScorer:
 
     def _taken(self, rows: Rows, numbers: int) -> Iterator[TextVectors]:
         """Yield documents in float64, a few at a time. The next ones overwrite them."""
+        buffers: Buffers = self._buffers.__dict__
+        for block, _, here in self._places(rows):
+            yield from block.taken(here, max(1, numbers // max(1, block.vectors.shape[1])), buffers)
+
+    def _places(self, rows: Rows) -> Iterator[tuple[TextVectors, int, Rows]]:
+        """Yield (block, place of the first row in `rows`, rows in the block) for each block that has some rows."""
         bounds = [*np.searchsorted(rows, [first for first, _ in self._blocks]).tolist(), len(rows)]
         if bounds[0]:
             raise LookupError("the row is in a block that was released")
-        buffers: Buffers = self._buffers.__dict__
         for (first, block), (begin, end) in zip(self._blocks, pairwise(bounds), strict=True):
             here = rows[begin:end] - first
             if len(here) and here[-1] >= len(block):
                 raise LookupError("the row is in a block that was released")
-            yield from block.taken(here, max(1, numbers // max(1, block.vectors.shape[1])), buffers)
+            if len(here):
+                yield block, begin, here
 
     def _joined(self, line: int, rows: Rows, numbers: int, by_blas: bool) -> Exact:
         here = self.queries.span(line, line + 1)

@@ -9,6 +9,7 @@ rule of data/runs/ties.py.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -36,6 +37,14 @@ class SearchCache:
         self.lengths: dict[tuple[int, int], Exact] = {}
         """First row and number of documents of a block -> the lengths of its vectors."""
         self.on_gpu: dict[tuple[str, bool, int, int], Chunk] = {}
+        self._pool = ThreadPoolExecutor(cores()), os.getpid()
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """The threads of searches. To start them takes as long as to search for a question."""
+        if self._pool[1] != os.getpid():  # a forked process has no threads
+            self._pool = ThreadPoolExecutor(cores()), os.getpid()
+        return self._pool[0]
 
 
 def search_exact(
@@ -67,18 +76,17 @@ def search_exact(
         return []
     scorer, gpu = ExactScorer(TextVectors(vectors, asked.offsets), bool(cosine)), gpu_of(device)
     k, cache = min(int(k), max(1, len(ranks))), cache or SearchCache()
-    with ThreadPoolExecutor(cores()) as pool:
-        shortlists = Shortlists(scorer, k, ranks, pool)
-        products: Products = (
-            CpuProducts(scorer, shortlists, cache.lengths, len(ranks), k, memory, pool)
-            if gpu is None
-            else GpuProducts(scorer, shortlists, k, gpu, cache.on_gpu)
-        )
-        for tile in _tiles(blocks, products, scorer, shortlists, len(ranks), memory):
-            products.search(tile)
-            tile.clear()  # Otherwise its vectors would stay in memory while the next tile is read.
-        products.flush()
-        return shortlists.results()
+    shortlists = Shortlists(scorer, k, ranks, cache.pool)
+    products: Products = (
+        CpuProducts(scorer, shortlists, cache.lengths, len(ranks), k, memory, cache.pool)
+        if gpu is None
+        else GpuProducts(scorer, shortlists, k, gpu, cache.on_gpu)
+    )
+    for tile in _tiles(blocks, products, scorer, shortlists, len(ranks), memory):
+        products.search(tile)
+        tile.clear()  # Otherwise its vectors would stay in memory while the next tile is read.
+    products.flush()
+    return shortlists.results()
 
 
 def _tiles(
@@ -99,10 +107,9 @@ def _tiles(
         block, at = scorer.hold(first, given), 0
         if first + len(block) > count:
             raise ValueError(f"row {first + len(block) - 1} has no rank; there are only {count} ranks")
-        lengths = products.lengths(first, block)
         while at < len(block):
             end = block.end_of_part(at, texts, min(vectors, products.piece_vectors))
-            piece = Piece(first + at, block.part(at, end), lengths[block.span(at, end)])
+            piece = Piece(first + at, block.part(at, end), (first, block))
             tile.append(piece)
             at, texts, vectors = end, texts - len(piece.texts), vectors - len(piece.texts.vectors)
             if texts <= 0 or vectors <= 0:

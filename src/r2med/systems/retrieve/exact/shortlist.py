@@ -7,49 +7,54 @@ cannot be among the k best. All others are scored exactly, and only exact scores
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, pairwise
-from typing import TypeVar
+from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 
 from r2med.data.runs.ties import best, kth_best
-from r2med.foundation.engine import cores
+from r2med.foundation.engine import cores, share
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.exact_scores import ExactScorer
 from r2med.systems.retrieve.exact.text_vectors import Exact, Hits, Rows
 
-Part = TypeVar("Part")
-Result = TypeVar("Result")
-
 SPARE_CANDIDATES = 1024
 """Number of candidates beyond twice k that are normal. More indicate many near ties, or that the floor has risen."""
-BUNDLE_SCORES = 8
-"""Number of scores in a bundle. Only the largest of a bundle is used to find a first floor."""
+SAMPLE = 4096
+"""Number of scores of a query from which a first floor is guessed."""
+QUERIES_AT_ONCE = 8
+"""Number of queries whose candidates are chosen together. Each step of NumPy gives up the interpreter lock and waits
+for it, so that many short steps in many threads take longer than few long ones."""
 MIN_QUERIES_PER_THREAD = 4
 """With fewer queries, threads share the documents of each query."""
 MIN_SHARED = 1 << 12
 """Minimum number of pairs of query vectors and documents that threads share. Fewer take less time than the threads."""
-MAX_THREADS = 4
-"""Maximum number of threads that select candidates. Each of many short steps needs the interpreter lock."""
 
 
 class Shortlists:
     """The shortlists of all queries."""
 
     def __init__(self, scorer: ExactScorer, k: int, ranks: Rows, pool: ThreadPoolExecutor) -> None:
-        self._scorer, self._pool, self._threads = scorer, pool, min(cores(), MAX_THREADS)
+        self._scorer, self._pool, self._threads, self._k = scorer, pool, cores(), k
         self._lines = [Shortlist(k, ranks) for _ in range(len(scorer.queries))]
 
     def choose(self, scores: Vectors, rows: Rows, errors: Exact) -> None:
         """Add the documents of a tile that may be among the k best, given fast scores and the error of each query."""
+        size = max(1, min(QUERIES_AT_ONCE, -(-len(scores) // self._threads)))
 
-        def choose(lines: range) -> None:
-            for line in lines:
-                self._lines[line].choose(scores[line], rows, float(errors[line]))
+        def choose(begin: int) -> None:
+            here = slice(begin, begin + size)
+            lines, own = self._lines[here], np.asarray(errors[here])
+            floors = np.array([line.floor(error) for line, error in zip(lines, own.tolist(), strict=True)], np.float32)
+            places, fast, counts = _candidates(scores[here], self._k, own, floors)
+            ends = np.cumsum(counts).tolist()
+            for line, error, end, count in zip(lines, own.tolist(), ends, counts.tolist(), strict=True):
+                part = slice(end - count, end)
+                line.add(rows[places[part]], fast[part], error)
 
-        self._each(choose, self._parts(self._threads))
+        share(choose, range(0, len(scores), size), self._pool)
         for line, shortlist in enumerate(self._lines):
             if shortlist.is_crowded:  # Only exact scores can shorten it. One query at a time saves memory.
                 self._settle([line])
@@ -70,6 +75,13 @@ class Shortlists:
     def _settle(self, lines: Sequence[int]) -> None:
         """Score the candidates of some queries. Threads share the documents of a query if there are few queries."""
         waiting = [(line, rows) for line in lines if len(rows := self._lines[line].take_candidates())]
+        if waiting and self._scorer.can_score_pairs:
+            counts = [len(rows) for _, rows in waiting]
+            pairs = np.repeat([line for line, _ in waiting], counts), np.concatenate([rows for _, rows in waiting])
+            single = np.split(self._scorer.score_pairs(*pairs, self._pool), np.cumsum(counts)[:-1])
+            for (line, rows), scores in zip(waiting, single, strict=True):
+                self.add_exact(line, rows, scores)
+            return
         if len(waiting) < MIN_QUERIES_PER_THREAD * self._threads:
             products = self._scorer.queries.sizes
             shares = {line: self._threads if len(rows) * products[line] >= MIN_SHARED else 1 for line, rows in waiting}
@@ -77,16 +89,9 @@ class Shortlists:
         size = max(1, len(waiting) // (MIN_QUERIES_PER_THREAD * self._threads))
         groups = [waiting[at : at + size] for at in range(0, len(waiting), size)]
         # Threads only add up. The many short steps before and after it would wait for the interpreter lock.
-        scored = self._each(lambda group: [self._scorer.score(*query) for query in group], groups)
+        scored = share(lambda group: [self._scorer.score(*query) for query in group], groups, self._pool)
         for (line, rows), scores in zip(waiting, chain.from_iterable(scored), strict=True):
             self.add_exact(line, rows, scores)
-
-    def _parts(self, count: int) -> list[range]:
-        bounds = np.linspace(0, len(self._lines), min(count, len(self._lines)) + 1).astype(int).tolist()
-        return [range(*bound) for bound in pairwise(bounds)]
-
-    def _each(self, work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-        return list(map(work, parts) if len(parts) < 2 else self._pool.map(work, parts))
 
 
 class Shortlist:
@@ -102,15 +107,12 @@ class Shortlist:
         self._reached = -np.inf
         """A score that k documents reach, fast or exact."""
 
-    def choose(self, scores: Vectors, rows: Rows, error: float) -> None:
-        """Add the documents that may be among the k best. `rows` ascend and follow those of earlier calls."""
+    def add(self, rows: Rows, scores: Vectors, error: float) -> None:
+        """Add documents that may be among the k best. `rows` ascend and follow those of earlier calls."""
         self._error = max(self._error, error)
-        if np.isneginf(self._reached):
-            self._reached = _reached(scores, self._k)
-        found = np.flatnonzero(scores >= self._floor())
-        self._rows = np.concatenate((self._rows, rows[found]))
-        self._scores = np.concatenate((self._scores, scores[found]))
-        if len(self._rows) > 2 * self._k + SPARE_CANDIDATES:
+        self._rows = np.concatenate((self._rows, rows))
+        self._scores = np.concatenate((self._scores, scores))
+        if np.isneginf(self._reached) or len(self._rows) > 2 * self._k + SPARE_CANDIDATES:
             self._thin()
 
     @property
@@ -135,20 +137,50 @@ class Shortlist:
     def _thin(self) -> None:
         """Drop candidates that cannot be among the k best."""
         self._reached = max(self._reached, kth_best(np.concatenate((self.exact[1], self._scores)), self._k))
-        kept = self._scores >= self._floor()
+        kept = self._scores >= self.floor(0.0)
         self._rows, self._scores = self._rows[kept], self._scores[kept]
 
-    def _floor(self) -> np.float32:
+    def floor(self, error: float) -> np.float32:
         """Return the lowest fast score of a candidate, in single precision so that no score must be converted."""
-        floor = max(self._reached - 2 * self._error, -(2.0**126))
-        return np.float32(np.nextafter(np.float32(floor), np.float32(-np.inf)))
+        return _below(max(self._reached - 2 * max(self._error, error), LOWEST))
 
 
-def _reached(scores: Vectors, k: int) -> float:
-    """Return a score that at least k documents reach, and not many more.
+LOWEST = -(2.0**126)
 
-    It is the k-th largest of the maxima of bundles of scores. Each of these k maxima belongs to a different document.
+
+def _below(floor: float) -> np.float32:
+    return np.float32(np.nextafter(np.float32(floor), np.float32(-np.inf)))
+
+
+def _candidates(
+    scores: Vectors, k: int, errors: Exact, floors: Vectors
+) -> tuple[npt.NDArray[np.intp], Vectors, npt.NDArray[np.intp]]:
+    """Return the places of the documents that may be among the k best of some queries, their scores, and their number.
+
+    Places ascend for each query. Where no floor is known, one is guessed from a sample of the scores, and proven.
     """
-    size = max(1, min(BUNDLE_SCORES, len(scores) // (4 * k)))
-    count = len(scores) // size
-    return kth_best(scores[: size * count].reshape(size, count).max(axis=0), k)
+    width = scores.shape[1]
+    if (floors > _below(LOWEST)).all() or (step := width // SAMPLE) < 2:
+        return _reaching(scores, floors)
+    expected = k / step
+    place = -(-width // step) - int(expected + 3 * expected**0.5 + 3)
+    if place < 0:
+        return _reaching(scores, floors)
+    guess = np.maximum(np.partition(scores[:, ::step], place, axis=1)[:, place], floors)
+    found = _reaching(scores, guess)
+    ends, counts = np.cumsum(found[2]).tolist(), found[2].tolist()
+    proven = [
+        max(_below(max(kth_best(found[1][end - count : end], k) - 2 * error, LOWEST)), floor)
+        for end, count, error, floor in zip(ends, counts, errors, floors, strict=True)
+    ]
+    # A guess that is too high found less than k documents, or left out some that the error allows.
+    return found if (guess <= proven).all() else _reaching(scores, np.minimum(guess, proven))
+
+
+def _reaching(scores: Vectors, floors: Vectors) -> tuple[npt.NDArray[np.intp], Vectors, npt.NDArray[np.intp]]:
+    """Return the places of the scores that reach the floor of their query, these scores, and their number."""
+    lines, width = scores.shape
+    flat = np.flatnonzero(scores >= floors[:, None])
+    bounds = np.searchsorted(flat, width * np.arange(lines + 1))
+    places = flat % width
+    return places, scores[flat // width, places], np.diff(bounds)

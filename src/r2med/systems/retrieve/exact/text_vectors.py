@@ -19,7 +19,7 @@ Exact = npt.NDArray[np.float64]
 Hits = tuple[Rows, Vectors]
 """The rows and scores of the documents that a query found."""
 Buffers = dict[str, npt.NDArray[Any]]
-"""Letter of a type of numbers -> an array with a row for each vector."""
+"""Name of a buffer -> an array with a row for each vector."""
 DOUBLE = np.dtype(np.float64)
 
 
@@ -79,7 +79,8 @@ class TextVectors:
         width = self.vectors.shape[1]
         if self.offsets is None:
             rows = min(vectors, len(texts))
-            stored, doubles = _buffer(buffers, self.vectors.dtype, rows, width), _buffer(buffers, DOUBLE, rows, width)
+            stored = buffer_of(buffers, self.vectors.dtype.char, self.vectors.dtype, rows, width)
+            doubles = buffer_of(buffers, "doubles", DOUBLE, rows, width)
             for at in range(0, len(texts), vectors):
                 some = texts[at : at + vectors]
                 np.take(self.vectors, some, axis=0, out=stored[: len(some)], mode="clip")
@@ -91,7 +92,7 @@ class TextVectors:
             done = ends[at - 1] if at else 0
             stop = max(at + 1, int(np.searchsorted(ends, done + vectors, side="right")))
             offsets = np.append(np.int64(0), ends[at:stop] - done)
-            doubles = _buffer(buffers, DOUBLE, int(offsets[-1]), width)
+            doubles = buffer_of(buffers, "doubles", DOUBLE, int(offsets[-1]), width)
             firsts = self.offsets[texts[at:stop]].tolist()
             for first, (begin, end) in zip(firsts, pairwise(offsets.tolist()), strict=True):
                 doubles[begin:end] = self.vectors[first : first + end - begin]
@@ -110,20 +111,31 @@ class TextVectors:
         if self.offsets is None:
             return values
         filled = np.flatnonzero(self.offsets[1:] > self.offsets[:-1])
-        found: npt.NDArray[Any] = combine.reduceat(values, self.offsets[filled], axis=axis) if len(filled) else values
         if len(filled) == len(self):
-            return found
+            return _reduced(combine, values, self.offsets[:-1], axis)
         shape = (*values.shape[:-1], len(self)) if axis else (len(self), *values.shape[1:])
         out = np.zeros(shape, values.dtype)
-        out[(..., filled) if axis else filled] = found
+        if len(filled):
+            out[(..., filled) if axis else filled] = _reduced(combine, values, self.offsets[filled], axis)
         return out
 
 
-def _buffer(buffers: Buffers, kind: np.dtype[Any], rows: int, width: int) -> npt.NDArray[Any]:
+def _reduced(combine: np.ufunc, values: npt.NDArray[Any], starts: Offsets, axis: int) -> npt.NDArray[Any]:
+    if axis == 0 or values.ndim == 1:
+        reduced: npt.NDArray[Any] = combine.reduceat(values, starts, axis=axis)
+        return reduced
+    # Along the lines of a matrix, NumPy holds the interpreter lock. The end of a line ends its last part.
+    lines, width = values.shape
+    flat = (width * np.arange(lines)[:, None] + starts).ravel()
+    reduced = combine.reduceat(np.ascontiguousarray(values).ravel(), flat)
+    return reduced.reshape(lines, len(starts))
+
+
+def buffer_of(buffers: Buffers, name: str, kind: np.dtype[Any], rows: int, width: int) -> npt.NDArray[Any]:
     """Return an array of one of the buffers. A buffer that is too small is replaced."""
-    if kind.char not in buffers or len(buffers[kind.char]) < rows:
-        buffers[kind.char] = np.empty((rows, width), kind)
-    return buffers[kind.char][:rows]
+    if name not in buffers or len(buffers[name]) < rows:
+        buffers[name] = np.empty((rows, width), kind)
+    return buffers[name][:rows]
 
 
 @dataclass(frozen=True)
@@ -133,8 +145,8 @@ class Piece:
     first: int
     """Row of the first document."""
     texts: TextVectors
-    lengths: Exact
-    """Lengths of the vectors. Empty on a GPU, which computes them itself."""
+    block: tuple[int, TextVectors]
+    """The block that they are in, and the row of its first document."""
 
     @property
     def rows(self) -> Rows:

@@ -4,9 +4,8 @@ The key of a shard contains the corpus, its rows and everything that a document'
 interrupted run, the next one encodes only the missing shards. Settings that affect only queries leave every shard
 valid.
 
-An encoder sorts the texts of a shard by length and encodes them in batches. Finished vectors are saved every minute as
-parts, each with the positions of its texts. A run that continues encodes the remaining texts in exactly the batches
-that an uninterrupted run would have used.
+An encoder sorts the texts of a shard by length and encodes them in batches. A kill loses the shard that was being
+encoded; the next run encodes it in the same batches.
 
 If a user's dataset has changed, texts of an earlier version keep their vectors where they are and only new texts are
 encoded and stored. Such a vector comes from a different batch, so its last bits may differ from those of a full
@@ -16,7 +15,6 @@ store. The same holds for a run that starts over.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,13 +33,15 @@ from r2med.foundation.engine.work import THREADS, Engine, Needs, Work
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import allow_open_files, write_array
 from r2med.foundation.store.library_versions import versions_of
-from r2med.models.encoders.encoder import Encoded, Encoder, NotFiniteError, Role, Vectors, check_same_key, receiving
+from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, check_same_key, receiving
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.vectors.known_vectors import KnownVectors, TakenVectors, text_digests
-from r2med.systems.retrieve.vectors.partial_vectors import PartialVectors
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard, open_shard, read_ragged, write_ragged
 
 log = logging.getLogger("r2med")
+
+MANY_DOCUMENTS = 200_000
+"""Number of documents from which shards are large."""
 
 VERSION = 2
 """Version of the data that is saved with the vectors."""
@@ -136,13 +136,12 @@ class EncodeShard(Work[TextShard, Artefact]):
         if not _takes_from(artefact, shard.taken):  # a node may have it from a time when other vectors were known
             store.discard(self.kind, shard.key)
             artefact = store.make(self.kind, shard.key, build)
-        PartialVectors(store, shard.key).discard()
         return artefact
 
     def _build(self, shard: TextShard, store: Store, folder: Path) -> dict[str, Any]:
         texts, own, taken = shard.read(), shard.own, shard.taken
         if own or taken is None:
-            encoded = self._encoded(shard, [texts[position] for position in own], store)
+            encoded = self._encoded(shard, [texts[position] for position in own])
         else:
             encoded = taken.nothing
         meta = {
@@ -163,37 +162,20 @@ class EncodeShard(Work[TextShard, Artefact]):
             meta |= {"sources": taken.sources, "own_cost": encoded.cost.as_dict()}
         return {**meta, "encoder": digest(self.key), "corpus": shard.corpus}
 
-    def _encoded(self, shard: TextShard, texts: Sequence[str], store: Store) -> Ragged:
-        """Return the vectors of a shard's own texts. Those that an interrupted run finished are not encoded again."""
-        own, parts = shard.own, PartialVectors(store, shard.key, versions_of(self.encoder))
-        missing = parts.missing(own)
+    def _encoded(self, shard: TextShard, texts: Sequence[str]) -> Ragged:
+        """Return the vectors of a shard's own texts."""
         reported = 0
 
-        def receive(positions: Sequence[int], encoded: Encoded | Ragged | None) -> None:
+        def receive(count: int) -> None:
             nonlocal reported
-            self.reporter.advance(len(positions))
-            reported += len(positions)
-            if encoded is not None:
-                parts.add([missing[position] for position in positions], _as_ragged(encoded))
+            self.reporter.advance(count)
+            reported += count
 
-        if own and not missing:
-            return parts.joined(own, missing, None)
-        text_of = dict(zip(own, texts, strict=True))
-        try:
-            with receiving(receive):
-                encoded = _checked(
-                    self.encoder,
-                    [text_of[position] for position in missing],
-                    self.role,
-                    lambda index: shard.name(missing[index]),
-                )
-        except BaseException:
-            with contextlib.suppress(OSError):  # Ignores a full disk, because the other error is reported.
-                parts.write()  # Saves all finished vectors, so that Ctrl-C does not lose a minute of work.
-            raise
-        if len(missing) > reported:  # An encoder may not report its batches.
-            self.reporter.advance(len(missing) - reported)
-        return parts.joined(own, missing, encoded)
+        with receiving(receive):
+            encoded = _checked(self.encoder, texts, self.role, lambda index: shard.name(shard.own[index]))
+        if len(texts) > reported:  # An encoder may not report its batches.
+            self.reporter.advance(len(texts) - reported)
+        return encoded
 
 
 def may_change(dataset: Dataset) -> bool:
@@ -212,15 +194,15 @@ def embed_corpus(
     With `reuse`, texts that the same encoder encoded for another corpus keep those vectors, and they are not stored
     again.
     """
-    key, kind, size = encoder.key("document"), encoder.shards_in, encoder.shard_documents
+    key, kind = encoder.key("document"), encoder.shards_in
+    size = encoder.shard_documents if len(corpus) < MANY_DOCUMENTS else encoder.large_shard_documents
     starts = range(0, len(corpus), size)
     keys = {start: digest([VERSION, key, corpus.fingerprint, start, size]) for start in starts}
     sizes = {start: min(size, len(corpus) - start) for start in starts}
     shards = {start: _known(store, kind, keys[start], sizes[start]) for start in starts}
     missing = [start for start, shard in shards.items() if shard is None]
     done = len(corpus) - sum(sizes[start] for start in missing)
-    saved = sum(len(PartialVectors(store, keys[start])) for start in missing)
-    work = EncodeShard(kind, "document", encoder, key, Reporter("documents", len(corpus), before=done + saved))
+    work = EncodeShard(kind, "document", encoder, key, Reporter("documents", len(corpus), before=done))
     texts = (TextShard(keys[start], corpus.part(start, start + size), start, corpus.fingerprint) for start in missing)
     known = KnownVectors.find(store, kind, digest(key), corpus.fingerprint) if reuse and missing else None
     for shard, artefact in _mapped(engine, work, texts, store, known):
@@ -263,7 +245,6 @@ def _mapped(
                 complete.append((shard, work(shard, store)))
 
     for shard, artefact in engine.map(work, unfinished(), store, work.needs):
-        PartialVectors(store, shard.key).discard()  # A node without access to this store did not use the parts.
         yield shard, artefact
         yield from complete
         complete.clear()
@@ -301,7 +282,7 @@ def _known(store: Store, kind: str, key: str, texts: int) -> VectorShard | None:
 
 
 def _are_vectors(shard: VectorShard, kind: str, texts: int) -> bool:
-    # The values of a corpus are not read again: `unpack` has checked that they are finite.
+    # The values of a corpus are not read again, which are gigabytes.
     if kind in ("vectors", "query-vectors"):
         array = shard.own.array("vectors")
         if array.dtype != np.float32 or array.ndim != 2:
@@ -322,13 +303,9 @@ def _report_zeros(made: Sequence[Artefact], count: int, what: str) -> None:
         log.warning("%s of %s %s have a vector of zeros and match nothing", f"{zeros:,}", f"{count:,}", what)
 
 
-def _as_ragged(encoded: Encoded | Ragged) -> Ragged:
-    return encoded if isinstance(encoded, Ragged) else Ragged.single(encoded.vectors, encoded.cost)
-
-
 def _checked(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[[int], str]) -> Ragged:
     """Return the checked vectors. Raises UserError that names the text if a vector is not finite."""
     try:
         return encoder.encode_ragged(texts, role)
     except NotFiniteError as error:
-        raise UserError(f"the vector of {name(error.index)} has NaN or infinite entries: ", error.hint) from None
+        raise UserError(f"the vector of {name(error.index)} has NaN or infinite entries: {error.hint}") from None

@@ -10,15 +10,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Artefact, Store
+from r2med.foundation.store.artefacts import META, is_work
 from r2med.foundation.store.files import text_digest
-from r2med.foundation.store.manifest import MANIFEST
 from r2med.models.encoders.ragged import Origins, Ragged, gathered
 from r2med.systems.retrieve.vectors.vector_shard import read_ragged, texts_digest
 
@@ -71,8 +70,8 @@ class KnownVectors:
         because its own shards are found by their keys.
         """
         shards, documents = [], 0
-        for path in _newest_first((store.root / kind).glob(f"*/{MANIFEST}")):
-            meta = _meta(path)
+        for path in _newest_first((store.root / kind).glob(f"*/{META}")):
+            meta = json.loads(path.read_bytes())
             if meta.get("encoder") != encoder or meta.get("corpus") == corpus:
                 continue
             # It belongs to the datasets whose texts are found in it, which is not known yet.
@@ -126,15 +125,6 @@ def _cost_of(source: Artefact, texts: int) -> Cost:
     return cost.times(texts / len(source.array("digests")))
 
 
-def _newest_first(manifests: Iterable[Path]) -> list[Path]:
-    finished = [path for path in manifests if "~" not in path.parent.name]
+def _newest_first(files: Iterable[Path]) -> list[Path]:
+    finished = [path for path in files if not is_work(path.parent)]
     return sorted(finished, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))
-
-
-def _meta(manifest: Path) -> dict[str, Any]:
-    try:
-        meta: dict[str, Any] = json.loads(manifest.read_bytes())["meta"]
-    # The shard is damaged. It is made again when its own corpus is searched.
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return meta if isinstance(meta, dict) else {}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
@@ -35,17 +35,8 @@ from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, 
 
 
 class VectorSearch(Stage):
-    """Settings of stages that search vectors. The search is exact unless an approximate index is chosen."""
+    """Settings of stages that search vectors."""
 
-    index: Literal["exact", "hnsw"] = Field(
-        "exact",
-        description="exact: compare all vectors. hnsw: use a graph, which is approximate; the record shows its recall "
-        "(extra: ann)",
-    )
-    links: int = Field(32, ge=4, le=64, description="hnsw: number of neighbours of a document in the graph")
-    ef: int = Field(
-        200, ge=1, le=100_000, description="hnsw: number of candidates of a search; the depth is used if it is larger"
-    )
     dims: int = Field(
         0,
         ge=0,
@@ -59,17 +50,6 @@ class VectorSearch(Stage):
         description="tokens of a passage: a long document has a vector for each passage, and its best passage counts; "
         "0: one vector for the document, which the model cuts at its limit",
     )
-
-    @model_validator(mode="after")
-    def _parameters_fit(self) -> Self:
-        for name, _ in self.changed:
-            if name in ("links", "ef") and self.index != "hnsw":
-                raise ValueError(f"{name} is a parameter of index=hnsw")
-            if name == "dims" and self.index != "exact":
-                raise ValueError(f"dims and index={self.index} do not go together: an index has its own vectors")
-            if name == "passages" and self.index != "exact":
-                raise ValueError(f"passages and index={self.index} do not go together: the index has whole documents")
-        return self
 
     @property
     def vectors_label(self) -> str:
@@ -119,9 +99,8 @@ class VectorRetriever(Bound[VectorSearch]):
 
     @property
     def optional_modules(self) -> tuple[str, ...]:
-        """The modules that load the model, and the library of an approximate index."""
-        index = () if self.stage.index == "exact" else ("faiss",)
-        return (*modules_of_loader(self.card.loader, self.runtime.setup), *index)
+        """The modules that load the model."""
+        return modules_of_loader(self.card.loader, self.runtime.setup)
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
         """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""

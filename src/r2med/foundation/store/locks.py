@@ -1,0 +1,144 @@
+"""Locks that the kernel frees when their process ends. So what a dead process left behind is seen at once.
+
+Some platforms and network file systems have no locks. There nothing is removed, because nobody can know what is in use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from r2med.foundation.store.access import give_access
+
+_SOON = 1.0
+"""Seconds in which another user's new lock file gets its mode."""
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[bool]:
+    """Hold a lock between threads and processes, and yield True if the lock works.
+
+    If the platform or a network file system has no locks, False is yielded at once, and the caller must find another
+    safe way. The lock file exists only while a process holds the lock or waits for it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, works = _locked(path)
+    try:
+        yield works
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        os.close(handle)  # releases the lock
+
+
+@contextlib.contextmanager
+def held(create: Callable[[], Path]) -> Iterator[Path]:
+    """Yield the new file or folder that `create` makes. Until the end of the block, `sweep` leaves it alone."""
+    while True:
+        path = create()
+        if os.name == "nt":  # pragma: no cover - it has no such locks
+            yield path
+            return
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            _lock(handle)
+            if _is_same_file(handle, path):  # else it was swept before it was locked
+                yield path
+                return
+        finally:
+            os.close(handle)
+
+
+def sweep(paths: Iterable[Path]) -> list[Path]:
+    """Remove files and folders that nobody holds any more. Return those that are still held."""
+    return [path for path in paths if not _swept(path)]
+
+
+def is_held(path: Path) -> bool:
+    """Return True if a process holds a file or folder. False if nobody can know."""
+    try:
+        import fcntl
+
+        with _opened(path) as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # two that look must not meet
+    except BlockingIOError:
+        return True
+    except (ImportError, OSError):  # it is gone, or there are no locks
+        return False
+    return False
+
+
+def _swept(path: Path) -> bool:
+    try:
+        with _opened(path) as handle:
+            if not _lock(handle, wait=False):
+                return False
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+    except FileNotFoundError:
+        return True
+    except OSError:  # another user's, or a read-only folder
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _locked(path: Path) -> tuple[int, bool]:
+    until = time.monotonic() + _SOON
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except PermissionError:  # another user of the group made it, and has not given access yet
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+            continue
+        try:
+            if os.fstat(handle).st_uid == _user():
+                give_access(path, handle)
+            if not _lock(handle):
+                return handle, False
+            if _is_same_file(handle, path):
+                return handle, True
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # the last holder removed the file while we waited, and the lock is another file now
+
+
+def _user() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def _lock(handle: int, *, wait: bool = True) -> bool:
+    """Lock an open file or folder. Return False if somebody holds it, or if there are no locks."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or a network file system without locks
+        return False
+    return True
+
+
+def _is_same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,146 @@
+"""Locks: one at a time; what a dead process left is removed, and what a living one holds stays."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from r2med.foundation.store.locks import exclusive, held, is_held, sweep
+from support.processes import wait_for
+
+HOLDER = """
+import signal, sys
+from pathlib import Path
+from r2med.foundation.store.locks import held
+with held(lambda: Path(sys.argv[1])):
+    Path(sys.argv[1] + ".ready").touch()
+    signal.pause()
+"""
+
+
+def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+    inside, most = 0, 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(20):
+            with exclusive(tmp_path / "locks" / "lock") as held:
+                inside += 1
+                most = max(most, inside)
+                threading.Event().wait(0.0005)
+                inside -= 1
+        assert held
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+
+
+def test_a_lock_is_let_go_when_the_work_fails(tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(RuntimeError), exclusive(tmp_path / "lock"):
+            raise RuntimeError
+
+
+def test_locks_do_not_pile_up(tmp_path: Path) -> None:
+    for number in range(3):
+        with exclusive(tmp_path / str(number)):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_whose_file_was_removed_while_somebody_waited_is_one_lock_still(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with exclusive(path):
+            order.append("second")
+
+    with exclusive(path):
+        thread = threading.Thread(target=second)
+        thread.start()
+        waiting.wait()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    assert not path.exists()
+
+
+def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOTSUP, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with exclusive(tmp_path / "lock") as held:
+        assert not held
+
+
+def held_elsewhere(path: Path) -> int:
+    """Return the id of a process that holds a path until it is killed."""
+    child = os.posix_spawn(sys.executable, [sys.executable, "-c", HOLDER, str(path)], os.environ)
+    wait_for(Path(f"{path}.ready").exists)
+    return child
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
+def test_what_a_process_holds_stays_until_it_is_killed(tmp_path: Path, make) -> None:
+    path = tmp_path / "work"
+    make(path)
+    child = held_elsewhere(path)
+    assert is_held(path) and sweep([path]) == [path] and path.exists()
+    os.kill(child, signal.SIGSTOP)  # it is waited for, as long as it lives
+    assert sweep([path]) == [path]
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert not is_held(path) and sweep([path]) == [] and not path.exists()
+
+
+def test_threads_hold_apart_and_what_is_let_go_can_be_swept(tmp_path: Path) -> None:
+    path = tmp_path / "work"
+    path.mkdir()
+    with held(lambda: path):
+        assert is_held(path) and sweep([path]) == [path]
+    assert sweep([path, tmp_path / "nowhere"]) == [] and not path.exists()
+
+
+def test_what_was_swept_before_it_was_held_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+
+    def create() -> Path:
+        made.append(tmp_path / str(len(made)))
+        made[-1].touch()
+        return made[-1]
+
+    flock = fcntl.flock
+
+    def slow(handle: int, operation: int) -> None:
+        if len(made) == 1 and made[0].exists():
+            made[0].unlink()  # another process was faster
+        flock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", slow)
+    with held(create) as path:
+        assert path == made[1] and path.exists()
+
+
+def test_without_locks_nothing_is_swept_and_nobody_is_waited_for(tmp_path: Path, monkeypatch) -> None:
+    def unsupported(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOTSUP, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    path = tmp_path / "work"
+    path.touch()
+    assert sweep([path]) == [path] and path.exists() and not is_held(path)
