@@ -136,6 +136,31 @@ def test_what_was_swept_before_it_was_held_is_made_again(tmp_path: Path, monkeyp
         assert path == made[1] and path.exists()
 
 
+def test_what_was_swept_while_it_was_made_is_made_again(tmp_path: Path) -> None:
+    made: list[Path] = []
+
+    def create() -> Path:
+        made.append(tmp_path / str(len(made)))
+        made[-1].touch()
+        if len(made) < 3:
+            assert sweep([made[-1]]) == []
+        if len(made) == 1:
+            made[-1].chmod(0o600)  # as a store gives access
+        return made[-1]
+
+    with held(create) as path:
+        assert path == made[2] and sweep([path]) == [path]
+
+
+def test_a_file_that_can_never_be_made_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
+    def create() -> Path:
+        (tmp_path / "missing" / "work").touch()
+        return tmp_path
+
+    with pytest.raises(FileNotFoundError, match="missing"), held(create):
+        pass
+
+
 def test_without_locks_nothing_is_swept_and_nobody_is_waited_for(tmp_path: Path, monkeypatch) -> None:
     def unsupported(handle: int, operation: int) -> None:
         raise OSError(errno.ENOTSUP, "no locks here")

@@ -17,6 +17,9 @@ from r2med.foundation.store.access import give_access
 _SOON = 1.0
 """Seconds in which another user's new lock file gets its mode."""
 
+_TRIES = 1_000
+"""How often a new file may be swept before it is locked. After that, something else removes it."""
+
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[bool]:
@@ -38,18 +41,11 @@ def exclusive(path: Path) -> Iterator[bool]:
 @contextlib.contextmanager
 def held(create: Callable[[], Path]) -> Iterator[Path]:
     """Yield the new file or folder that `create` makes. Until the end of the block, `sweep` leaves it alone."""
-    while True:
-        path = create()
-        if os.name == "nt":  # pragma: no cover - it has no such locks
-            yield path
-            return
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            _lock(handle)
-            if _is_same_file(handle, path):  # else it was swept before it was locked
-                yield path
-                return
-        finally:
+    path, handle = _created(create)
+    try:
+        yield path
+    finally:
+        if handle is not None:
             os.close(handle)
 
 
@@ -95,6 +91,25 @@ def _opened(path: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def _created(create: Callable[[], Path]) -> tuple[Path, int | None]:
+    """Return the new path and the open file that locks it. What is swept before it is locked is made again."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            path = create()
+            if os.name == "nt":  # pragma: no cover - it has no such locks
+                return path, None
+            handle = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            if tries_left:
+                continue
+            raise
+        _lock(handle)
+        if _is_same_file(handle, path):
+            return path, handle
+        os.close(handle)
+    raise FileNotFoundError(f"{path}: another process removes it again and again")
 
 
 def _locked(path: Path) -> tuple[int, bool]:
