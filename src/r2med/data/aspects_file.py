@@ -7,17 +7,47 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import field_validator
+
 from r2med.data.dataset import QueryAspect
 from r2med.data.layouts import Layout
 from r2med.data.layouts.hub_tables import HubTables
 from r2med.data.problems import Problems
-from r2med.data.source_rows import AspectRow, Fields, read_jsonl
+from r2med.data.source_rows import AspectRow, SourceRow, read_rows
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.unicode import is_unicode
 
 ASPECTS_NAME = "aspects.jsonl"
-ASPECT_FIELDS: Fields = {"query": str, "aspect": str, "documents": list}
-ASPECT_OPTIONS: Fields = {"weight": (float, int)}
+
+
+class AspectLine(SourceRow):
+    """One line of an aspects file."""
+
+    query: str
+    aspect: str
+    documents: list[Any]
+    weight: float | int | None = None
+
+    @field_validator("query", "aspect")
+    @classmethod
+    def _not_empty(cls, identifier: str) -> str:
+        if not identifier:
+            raise ValueError("empty id: every aspect needs the id of its query and one of its own")
+        return identifier
+
+    @field_validator("documents")
+    @classmethod
+    def _ids(cls, documents: list[Any]) -> list[Any]:
+        if not documents or not all(isinstance(document, str) and is_unicode(document) for document in documents):
+            raise ValueError("field 'documents' must be a list of at least one document id")
+        return documents
+
+    @field_validator("weight")
+    @classmethod
+    def _above_0(cls, weight: float | None) -> float | None:
+        if weight is not None and not (math.isfinite(weight) and weight > 0):
+            raise ValueError(f"field 'weight' must be a number above 0, found {weight}")
+        return weight
 
 
 def aspect_rows(layout: Layout, problems: Problems) -> Iterator[AspectRow]:
@@ -31,12 +61,9 @@ def aspect_rows(layout: Layout, problems: Problems) -> Iterator[AspectRow]:
 
 def read_aspects(path: Path, problems: Problems) -> Iterator[AspectRow]:
     """Yield the rows of an aspects file. An aspect without a weight has the weight 1."""
-    for line, row in read_jsonl(path, ASPECT_FIELDS, problems, ASPECT_OPTIONS):
-        if fault := _fault(row):
-            problems.add(path, line, fault)
-        else:
-            weight = 1.0 if row.get("weight") is None else float(row["weight"])
-            yield AspectRow(row["query"], row["aspect"], weight, tuple(row["documents"]), path, line)
+    for line, row in read_rows(path, AspectLine, problems):
+        weight = 1.0 if row.weight is None else float(row.weight)
+        yield AspectRow(row.query, row.aspect, weight, tuple(row.documents), path, line)
 
 
 def aspects_of_file(path: Path) -> dict[str, dict[str, QueryAspect]]:
@@ -62,15 +89,3 @@ def gather_aspects(rows: Iterator[AspectRow], problems: Problems) -> dict[str, d
             problems.add(row.path, row.line, message, "repeated aspect")
         of_query[row.id] = QueryAspect(row.weight, tuple(dict.fromkeys(row.documents)))
     return aspects
-
-
-def _fault(row: dict[str, Any]) -> str:
-    """Return what is wrong with a row whose fields have the right types; empty if nothing is."""
-    if not row["query"] or not row["aspect"]:
-        return "empty id: every aspect needs the id of its query and one of its own"
-    if not row["documents"] or not all(isinstance(each, str) and is_unicode(each) for each in row["documents"]):
-        return "field 'documents' must be a list of at least one document id"
-    weight = row.get("weight")
-    if weight is not None and not (math.isfinite(weight) and weight > 0):
-        return f"field 'weight' must be a number above 0, found {weight}"
-    return ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.data.dataset import Query
-from r2med.data.model_lines import model_lines
+from r2med.data.source_rows import own_rows
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import digest, json_line, text_digest, write_atomically
 
@@ -60,7 +60,7 @@ class Folds:
         """Read a file. Raises UserError if it is missing, if a line is not one of folds, or if a query has two."""
         file = Path(path)
         found: dict[str, QueryFold] = {}
-        for number, row in model_lines(file, QueryFold, "file of folds", "r2med data training --folds writes it"):
+        for number, row in own_rows(file, QueryFold, "file of folds", "r2med data training --folds writes it"):
             if row.query in found:
                 both = f"{found[row.query].fold} and {row.fold}"
                 raise UserError(f"{file}:{number}: query {row.query!r} is in the folds {both}: each query has one fold")

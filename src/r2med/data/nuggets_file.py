@@ -14,14 +14,23 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Fields, read_jsonl
+from r2med.data.source_rows import SourceRow, read_rows
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import json_line, write_atomically
 
 NUGGETS_NAME = "nuggets.jsonl"
-NUGGET_FIELDS: Fields = {"query": str, "nugget": str, "text": str, "vital": bool}
-NUGGET_OPTIONS: Fields = {"by": str, "reviewed": bool}
+
+
+class NuggetLine(SourceRow):
+    """One line of a file of nuggets."""
+
+    query: str
+    nugget: str
+    text: str
+    vital: bool
+    by: str | None = None
+    reviewed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +116,14 @@ def read_nuggets(path: Path, dataset: Dataset | None = None) -> Nuggets:
 
 def nugget_rows(path: Path, problems: Problems) -> Iterator[tuple[int, Nugget]]:
     """Yield the line number and the nugget of each line. Faults are reported."""
-    known = set()
-    for line, row in read_jsonl(path, NUGGET_FIELDS, problems, NUGGET_OPTIONS):
-        name = row["query"], row["nugget"]
-        if not all(name) or not row["text"].strip():
+    names = set()
+    for line, row in read_rows(path, NuggetLine, problems):
+        name = row.query, row.nugget
+        if not all(name) or not row.text.strip():
             problems.add(path, line, "a nugget needs the id of its query, an id of its own and a text")
-        elif name in known:
+        elif name in names:
             message = f"nugget {name[1]!r} of query {name[0]!r} is repeated: give each nugget an id of its own"
             problems.add(path, line, message, "repeated nugget")
         else:
-            known.add(name)
-            yield line, Nugget(*name, row["text"], row["vital"], row.get("by") or "", bool(row.get("reviewed")))
+            names.add(name)
+            yield line, Nugget(*name, row.text, row.vital, row.by or "", bool(row.reviewed))

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
 from r2med.data.deciding import decided
 from r2med.data.grades import HIGHEST_GRADE
-from r2med.data.model_lines import model_lines
+from r2med.data.source_rows import own_rows
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.store.files import digest, json_line, write_atomically
@@ -87,7 +87,7 @@ class Overlay:
         """Read an overlay. Raises UserError if the file is missing or a line is not a label."""
         file = Path(path)
         labels = []
-        for number, label in model_lines(file, OverlayLabel, "overlay", "r2med list overlays lists yours"):
+        for number, label in own_rows(file, OverlayLabel, "overlay", "r2med list overlays lists yours"):
             if bool(label.judge) == bool(label.reviewer):
                 raise UserError(f"{file}:{number}: a label is given by a judge or by a reviewer: name one of them")
             labels.append(label)

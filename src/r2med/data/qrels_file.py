@@ -9,7 +9,7 @@ from pathlib import Path
 from r2med.data.dataset import Qrels
 from r2med.data.grades import GradeError, written_grade
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Fields, JudgementRow, judgement_row, read_jsonl, read_lines, where
+from r2med.data.source_rows import JudgementLine, JudgementRow, judgement_row, read_lines, read_rows, where
 
 _JSON_ROW = re.compile(r"\s*\{.*[^\d\s]\s*", re.DOTALL)  # a line of columns ends in a grade
 _HEAD = (
@@ -18,14 +18,13 @@ _HEAD = (
     frozenset("score grade relevance rel label judgement judgment".split()),
 )
 """The letters of the names of columns that a first line may have."""
-QRELS_FIELDS: Fields = {"q_id": str, "p_id": str, "score": (int, float)}
 
 
 def read_judgements(path: Path, problems: Problems) -> Iterator[JudgementRow]:
     """Yield every judgement. The format is recognised by the content, because file names do not say it."""
     # Do not use the first line alone: if it is damaged, every correct line after it would be reported.
     if any(_JSON_ROW.fullmatch(line) for _, line, _ in read_lines(path, Problems())):
-        for line, row in read_jsonl(path, QRELS_FIELDS, problems):
+        for line, row in read_rows(path, JudgementLine, problems):
             if judgement := judgement_row(row, path, line, problems):
                 yield judgement
         return

@@ -9,7 +9,7 @@ from typing import Any
 from r2med.data.dataset import Dataset
 from r2med.data.layouts import detect
 from r2med.data.problems import Problems
-from r2med.data.source_rows import read_jsonl
+from r2med.data.source_rows import OpenRow, read_rows
 from r2med.foundation.core.errors import UserError
 
 KNOWN_FIELDS = ("id", "_id", "text", "answer", "excluded_ids")
@@ -29,10 +29,11 @@ def query_metadata(dataset: Dataset) -> dict[str, dict[str, str]]:
     file = query_lines(dataset)
     known = {query.id for query in dataset.queries}
     metadata: dict[str, dict[str, str]] = {}
-    for _, row in read_jsonl(file, {}, Problems()) if file else ():
-        query = row.get("id", row.get("_id"))
+    for _, row in read_rows(file, OpenRow, Problems()) if file else ():
+        cells = row.model_extra or {}
+        query = cells.get("id", cells.get("_id"))
         if isinstance(query, str) and query in known:
-            further = {field: _flat(value) for field, value in row.items() if field not in KNOWN_FIELDS}
+            further = {field: _flat(value) for field, value in cells.items() if field not in KNOWN_FIELDS}
             metadata[query] = {"id": query, **{field: text for field, text in further.items() if text}}
     return metadata
 

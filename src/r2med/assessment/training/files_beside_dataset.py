@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from r2med.data.dataset import Dataset
 from r2med.data.problems import Problems
-from r2med.data.source_rows import read_jsonl
+from r2med.data.source_rows import OpenRow, read_rows
 from r2med.foundation.store.files import json_object
 
 PROVENANCE, CANDIDATES, CROISSANT = "provenance.jsonl", "candidates.jsonl", "croissant.json"
@@ -83,4 +83,4 @@ def models_of(dataset: Dataset) -> Mapping[str, tuple[str, ...]]:
 def _rows(dataset: Dataset, name: str) -> Iterator[dict[str, Any]]:
     file = dataset.folder / name if dataset.folder else None
     if file is not None and file.is_file():
-        yield from (row for _, row in read_jsonl(file, {}, Problems()))
+        yield from (row.model_extra or {} for _, row in read_rows(file, OpenRow, Problems()))

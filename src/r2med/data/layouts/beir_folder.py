@@ -7,7 +7,21 @@ from pathlib import Path
 
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
-from r2med.data.source_rows import DocumentRow, JudgementRow, QueryRow, document_row, query_row, read_jsonl
+from r2med.data.source_rows import (
+    DocumentLine,
+    DocumentRow,
+    JudgementRow,
+    QueryLine,
+    QueryRow,
+    TextLine,
+    document_row,
+    query_row,
+    read_rows,
+    with_columns,
+)
+
+BEIR_DOCUMENT = with_columns(DocumentLine, {"id": "_id"})
+BEIR_QUERY = with_columns(TextLine, {"id": "_id"})
 
 
 class BeirFolder:
@@ -26,15 +40,15 @@ class BeirFolder:
     def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus, each title before its text as BEIR's evaluators join them."""
         path = self.corpus_files[0]
-        for line, row in read_jsonl(path, {"_id": str, "text": str}, problems, {"title": str}):
-            text = f"{row.get('title') or ''} {row['text']}".strip()
-            if document := document_row(row["_id"], text, path, line, problems):
+        for line, row in read_rows(path, BEIR_DOCUMENT, problems):
+            text = f"{row.title or ''} {row.text}".strip()
+            if document := document_row(row.id, text, path, line, problems):
                 yield document
 
     def queries(self, problems: Problems) -> Iterator[QueryRow]:
         """Yield the queries."""
-        for line, row in read_jsonl(self.query_file, {"_id": str, "text": str}, problems):
-            if query := query_row({"id": row["_id"], "text": row["text"]}, self.query_file, line, problems):
+        for line, row in read_rows(self.query_file, BEIR_QUERY, problems):
+            if query := query_row(QueryLine(id=row.id, text=row.text), self.query_file, line, problems):
                 yield query
 
     def judgements(self, problems: Problems) -> Iterator[JudgementRow]:

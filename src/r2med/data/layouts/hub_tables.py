@@ -12,22 +12,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import field_validator
+
 from r2med.data.layouts.hub_listing import HubTable, Role, config_files
-from r2med.data.layouts.r2med_folder import QUERY_OPTIONS
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
 from r2med.data.source_rows import (
+    AnyRow,
     AspectRow,
+    DocumentLine,
     DocumentRow,
-    Fields,
+    Id,
+    JudgementLine,
     JudgementRow,
+    QueryLine,
     QueryRow,
+    SourceRow,
+    checked_row,
+    checked_rows,
+    columns_of,
     document_row,
     judgement_row,
     query_row,
-    read_jsonl,
-    report_faults,
-    with_title,
+    read_rows,
+    with_columns,
 )
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
@@ -68,10 +76,54 @@ NO_IDS = ["N/A"]
 _ASPECT = re.compile(r"(.+?)-(?:a|aspect-)\d+")
 """The id of an aspect in BRIGHT-Pro: that of its query and a number."""
 
-_TEXT: tuple[type, ...] = (str, int)
-
 MAX_BATCH_ROWS, MAX_BATCH_BYTES = 1024, 32 << 20
 """Rows of a Parquet file that are read at a time, and about how many bytes."""
+
+
+class HubDocument(DocumentLine):
+    """One row of a corpus."""
+
+    id: Id
+
+
+class HubQuery(QueryLine):
+    """One row of a table of queries."""
+
+    id: Id
+
+    @field_validator("excluded_ids")
+    @classmethod
+    def _none(cls, ids: list[str] | None) -> list[str] | None:
+        return [] if ids == NO_IDS else ids
+
+
+class HubJudgement(JudgementLine):
+    """One row of a table of qrels."""
+
+    q_id: Id
+    p_id: Id
+
+
+class RelevantIds(SourceRow):
+    """A query with its relevant documents."""
+
+    id: Id
+    documents: list[Any]
+
+
+class HubAspect(SourceRow):
+    """An aspect of the answer to a query."""
+
+    id: str
+    weight: int | float
+    documents: list[Any]
+
+
+class Pair(SourceRow):
+    """A question and its answer."""
+
+    question: str | None = None
+    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,14 +132,6 @@ class TableColumns:
 
     table: HubTable
     columns: Mapping[str, str]
-
-    def renamed(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cells of a row by role. Ids that are numbers become texts."""
-        cells = {role: row.get(column) for role, column in self.columns.items()}
-        return {
-            role: str(cell) if isinstance(cell, int) and role in ("id", "q_id", "p_id") else cell
-            for role, cell in cells.items()
-        }
 
     def __str__(self) -> str:
         return f"{self.table} ({', '.join(self.columns.values())})"
@@ -146,25 +190,23 @@ class HubTables:
     def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus, each title before its text."""
         if "pairs" in self._parts:
-            for number, path, line, row in self._pairs(problems):
-                if document := document_row(f"d{number}", row["answer"], path, line, problems):
+            for number, path, line, pair in self._pairs(problems):
+                if document := document_row(f"d{number}", pair.answer or "", path, line, problems):
                     yield document
             return
-        fields: Fields = {"id": _TEXT, "text": str}
-        for path, line, row in self._rows("documents", fields, {"title": str}, problems):
-            if document := document_row(row["id"], with_title(row), path, line, problems):
+        for path, line, row in self._rows("documents", HubDocument, problems):
+            if document := document_row(row.id, row.titled_text, path, line, problems):
                 yield document
 
     def queries(self, problems: Problems) -> Iterator[QueryRow]:
         """Yield the queries."""
         if "pairs" in self._parts:
-            for number, path, line, row in self._pairs(problems):
-                if query := query_row({"id": f"q{number}", "text": row["question"]}, path, line, problems):
+            for number, path, line, pair in self._pairs(problems):
+                question = QueryLine(id=f"q{number}", text=pair.question or "")
+                if query := query_row(question, path, line, problems):
                     yield query
             return
-        for path, line, row in self._rows("queries", {"id": _TEXT, "text": str}, QUERY_OPTIONS, problems):
-            if row.get("excluded_ids") == NO_IDS:
-                row["excluded_ids"] = []
+        for path, line, row in self._rows("queries", HubQuery, problems):
             if query := query_row(row, path, line, problems):
                 yield query
 
@@ -173,11 +215,11 @@ class HubTables:
         if "judgements" in self._parts:
             yield from self._judged_rows(problems)
         elif self._relevant:
-            fields: Fields = {self._parts["queries"].columns["id"]: _TEXT, self._relevant: list}
-            for path, line, row in read_rows(self._paths("queries"), fields, {}, problems):
-                query = str(row[self._parts["queries"].columns["id"]])
-                for document in dict.fromkeys(row[self._relevant]) if row[self._relevant] != NO_IDS else ():
-                    yield JudgementRow(query, str(document), 1, path, line)
+            columns = {"id": self._parts["queries"].columns["id"], "documents": self._relevant}
+            row_type = with_columns(RelevantIds, columns)
+            for path, line, row in read_tables(self._paths("queries"), row_type, problems):
+                for document in dict.fromkeys(row.documents) if row.documents != NO_IDS else ():
+                    yield JudgementRow(row.id, str(document), 1, path, line)
         elif "pairs" in self._parts:
             for number, path, line, _ in self._pairs(Problems()):
                 yield JudgementRow(f"q{number}", f"d{number}", 1, path, line)
@@ -190,13 +232,12 @@ class HubTables:
         """Yield the aspects of the queries, if there are any."""
         if not self.has_aspects:
             return
-        fields: Fields = {"id": str, "weight": (int, float), "documents": list}
-        for path, line, row in self._rows("aspects", fields, {}, problems):
-            match = _ASPECT.fullmatch(row["id"])
+        for path, line, row in self._rows("aspects", HubAspect, problems):
+            match = _ASPECT.fullmatch(row.id)
             if match is None:
-                problems.add(path, line, f"aspect {row['id']!r} does not name its query, as in QUERY-a1")
+                problems.add(path, line, f"aspect {row.id!r} does not name its query, as in QUERY-a1")
             else:
-                yield AspectRow(match[1], row["id"], float(row["weight"]), tuple(row["documents"]), path, line)
+                yield AspectRow(match[1], row.id, float(row.weight), tuple(row.documents), path, line)
 
     def _judged_rows(self, problems: Problems) -> Iterator[JudgementRow]:
         paths = self._paths("judgements")
@@ -204,35 +245,26 @@ class HubTables:
             for path in paths:
                 yield from read_judgements(path, problems)
             return
-        fields: Fields = {"q_id": _TEXT, "p_id": _TEXT, "score": (int, float)}
-        for path, line, row in self._rows("judgements", fields, {}, problems):
+        for path, line, row in self._rows("judgements", HubJudgement, problems):
             if judgement := judgement_row(row, path, line, problems):
                 yield judgement
 
-    def _pairs(self, problems: Problems) -> Iterator[tuple[int, Path, int, dict[str, Any]]]:
+    def _pairs(self, problems: Problems) -> Iterator[tuple[int, Path, int, Pair]]:
         """Yield (number, file, line, row) of the pairs. Pairs with an empty text are left out with a notice."""
         empty = 0
         numbers = itertools.count()
-        for path, line, row in self._rows("pairs", {}, {"question": str, "answer": str}, problems):
-            if (row["question"] or "").strip() and (row["answer"] or "").strip():
+        for path, line, row in self._rows("pairs", Pair, problems):
+            if (row.question or "").strip() and (row.answer or "").strip():
                 yield next(numbers), path, line, row
             else:
                 empty += 1
         if empty:
             problems.notice(f"{self.query_file}: {empty:,} pairs without a question or an answer left out")
 
-    def _rows(
-        self, role: Role, required: Fields, optional: Fields, problems: Problems
-    ) -> Iterator[tuple[Path, int, dict[str, Any]]]:
-        """Yield the rows of a part, with cells by role."""
-        part = self._parts.get(role)
-        if part is None:
-            return
-        names = part.columns
-        needed = {names[name]: kinds for name, kinds in required.items()}
-        others = {names[name]: kinds for name, kinds in optional.items() if name in names}
-        for path, line, row in read_rows(self._paths(role), needed, others, problems):
-            yield path, line, part.renamed(row)
+    def _rows(self, role: Role, row_type: type[AnyRow], problems: Problems) -> Iterator[tuple[Path, int, AnyRow]]:
+        """Yield the rows of a part, whichever names its columns have."""
+        if part := self._parts.get(role):
+            yield from read_tables(self._paths(role), with_columns(row_type, part.columns), problems)
 
     def _paths(self, role: Role) -> list[Path]:
         return [self.root / file for file in self._tables[role].files] if role in self._tables else []
@@ -280,40 +312,40 @@ def head(path: Path) -> list[str]:
         raise UserError(f"{path}: not a readable Parquet file ({error}): download it again") from None
 
 
-def read_rows(
-    files: Sequence[Path], required: Fields, optional: Fields, problems: Problems
-) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+def read_tables(
+    files: Sequence[Path], row_type: type[AnyRow], problems: Problems
+) -> Iterator[tuple[Path, int, AnyRow]]:
     """Yield (file, line, row) over the files of a table, whichever format they have. Delimited cells are all texts."""
     for path in files:
         if path.suffix == ".parquet":
-            yield from _read_parquet(path, required, optional, problems)
+            yield from _read_parquet(path, row_type, problems)
         elif path.suffix in (".csv", ".tsv"):
-            for line, row in open_tables(path)[0]:
-                yield path, line, dict(row)
+            for line, cells in open_tables(path)[0]:
+                if checked := checked_row(cells, row_type, path, line, problems):
+                    yield path, line, checked
         else:
-            for line, row in read_jsonl(path, required, problems, optional):
+            for line, row in read_rows(path, row_type, problems):
                 yield path, line, row
 
 
-def _read_parquet(
-    path: Path, required: Fields, optional: Fields, problems: Problems
-) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+def _read_parquet(path: Path, row_type: type[AnyRow], problems: Problems) -> Iterator[tuple[Path, int, AnyRow]]:
+    """Yield the rows of a file. Columns that must be there and are missing are reported once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
-            missing = [name for name in required if name not in file.schema_arrow.names]
+            columns, names = columns_of(row_type), file.schema_arrow.names
+            missing = [name for name, is_required in columns.items() if is_required and name not in names]
             for name in missing:
                 problems.add(path, None, f"missing column {name!r}")
             if missing:
                 return
-            columns = [n for n in file.schema_arrow.names if n in required or n in optional]
-            number = 0
-            for batch in file.iter_batches(batch_size=_batch_rows(file.metadata), columns=columns):
-                for row in batch.to_pylist():
+            size, number = _batch_rows(file.metadata), 0
+            for batch in file.iter_batches(batch_size=size, columns=[name for name in names if name in columns]):
+                for row in checked_rows(batch.to_pylist(), row_type, path, number + 1, problems):
                     number += 1
-                    if not report_faults(row, required, optional, path, number, problems):
+                    if row is not None:
                         yield path, number, row
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         problems.add(path, None, f"not a readable Parquet file ({error}): download it again")

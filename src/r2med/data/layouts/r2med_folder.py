@@ -8,26 +8,16 @@ from pathlib import Path
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
 from r2med.data.source_rows import (
+    DocumentLine,
     DocumentRow,
-    Fields,
     JudgementRow,
+    QueryLine,
     QueryRow,
     document_row,
     query_row,
-    read_jsonl,
-    with_title,
+    read_rows,
 )
 
-DOCUMENT_FIELDS: Fields = {"id": str, "text": str}
-DOCUMENT_OPTIONS: Fields = {"title": str}
-QUERY_FIELDS: Fields = {"id": str, "text": str}
-QUERY_OPTIONS: Fields = {
-    "answer": str,
-    "body_system": str,
-    "excluded_ids": list,
-    "needs_inference": str,
-    "options": (list, dict),
-}
 QRELS_NAMES = ("qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec", "qrels/test.tsv")
 
 
@@ -47,14 +37,14 @@ class R2medFolder:
     def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus, each title before its text."""
         path = self.corpus_files[0]
-        for line, row in read_jsonl(path, DOCUMENT_FIELDS, problems, DOCUMENT_OPTIONS):
-            if document := document_row(row["id"], with_title(row), path, line, problems):
+        for line, row in read_rows(path, DocumentLine, problems):
+            if document := document_row(row.id, row.titled_text, path, line, problems):
                 yield document
 
     def queries(self, problems: Problems) -> Iterator[QueryRow]:
         """Yield the queries."""
         if self.query_file.is_file():
-            for line, row in read_jsonl(self.query_file, QUERY_FIELDS, problems, QUERY_OPTIONS):
+            for line, row in read_rows(self.query_file, QueryLine, problems):
                 if query := query_row(row, self.query_file, line, problems):
                     yield query
 

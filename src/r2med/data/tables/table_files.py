@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data.problems import Problems
-from r2med.data.source_rows import read_jsonl
+from r2med.data.source_rows import OpenRow, read_rows
 from r2med.data.tables.delimited_files import read_delimited
 from r2med.data.tables.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, text_of
 from r2med.data.tables.workbooks import WORKBOOKS, read_workbook
@@ -56,9 +56,9 @@ def _check_markup(path: Path) -> None:
 def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
     def read() -> Iterator[Row]:
         problems = Problems()
-        for line, row in read_jsonl(path, {}, problems):
+        for line, row in read_rows(path, OpenRow, problems):
             problems.raise_first()
-            yield line, {str(key): text_of(value) for key, value in row.items()}
+            yield line, {key: text_of(value) for key, value in (row.model_extra or {}).items()}
         problems.raise_first()
 
     return [_of_objects(path, read)]

@@ -7,13 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data.problems import Problems
-from r2med.data.source_rows import read_jsonl
+from r2med.data.source_rows import SourceRow, read_rows
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.file_digests import file_digest
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer
 from r2med.models.llm.costs import approximate_tokens, request_tokens
 from r2med.models.llm.llm_cards import LLMCard
+
+
+class ScriptedRule(SourceRow):
+    """An answer, and the texts of the prompts that it is given to."""
+
+    when: list[Any]
+    answer: str
 
 
 class ScriptedBackend:
@@ -67,6 +74,6 @@ class ScriptedBackend:
 
     def _read(self) -> list[tuple[list[str], str]]:
         problems = Problems()
-        rows = [row for _, row in read_jsonl(self._path, {"when": list, "answer": str}, problems)]
+        rows = [row for _, row in read_rows(self._path, ScriptedRule, problems)]
         problems.raise_first()
-        return [(list(map(str, row["when"])), row["answer"]) for row in rows]
+        return [(list(map(str, row.when)), row.answer) for row in rows]

@@ -12,7 +12,7 @@ from typing import Any
 from r2med.data import Dataset
 from r2med.data.layouts.hub_listing import check_shards, local_tables
 from r2med.data.problems import Problems
-from r2med.data.source_rows import read_jsonl
+from r2med.data.source_rows import SourceRow, read_rows
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.store.files import write_atomically
 from r2med.systems.expand.expansion import Expansion
@@ -22,6 +22,14 @@ GENERATIONS_FILE = "query_with_hydoc.jsonl"
 
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _PLAIN = re.compile(r"[A-Za-z0-9+][A-Za-z0-9._+-]*")
+
+
+class WrittenTexts(SourceRow):
+    """The texts of a query in a file that is to be replaced."""
+
+    id: str
+    text: Any = None
+    hy_doc: Any = None
 
 
 class NotWrittenError(UserError):
@@ -154,10 +162,9 @@ def _count_texts(file: Path, dataset: Dataset) -> tuple[int, int]:
     """Return the numbers of texts in a file for queries of a dataset and for others; 0 if it is unreadable."""
     asked = {query.id: query.text for query in dataset.queries}
     count = {True: 0, False: 0}
-    for _, row in read_jsonl(file, {"id": str}, Problems()) if file.is_file() else ():
-        texts, name = row.get("hy_doc"), row["id"]
-        same = name in asked and row.get("text", asked[name]) == asked[name]
-        count[same] += sum(bool(text) for text in (texts if isinstance(texts, list) else [texts]))
+    for _, row in read_rows(file, WrittenTexts, Problems()) if file.is_file() else ():
+        texts = row.hy_doc if isinstance(row.hy_doc, list) else [row.hy_doc]
+        count[row.id in asked and row.text in (None, asked[row.id])] += sum(map(bool, texts))
     return count[True], count[False]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.layouts.hub_tables import read_rows
+from r2med.data.layouts.hub_tables import read_tables
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Fields
+from r2med.data.source_rows import SourceRow
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.plan import Plan
@@ -34,6 +34,14 @@ SEARCH_SETTINGS = ("query", "cleaning", "joining", "join", "fuse", "weights", "o
 """Settings that recorded texts can follow: how texts are read and searched. All others are about LLM calls."""
 
 Texts = Mapping[str, tuple[str, ...]]
+
+
+class RecordedTexts(SourceRow):
+    """The texts of one query. A row without text is a query whose generation failed, which is not a fault."""
+
+    id: str
+    hy_doc: str | list[Any] | None
+    text: str | None = None
 
 
 def open_recorded(
@@ -163,15 +171,13 @@ def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:
     problems = Problems()
     texts: dict[str, tuple[str, ...]] = {}
     unknown: list[str] = []
-    # A row without text is a query whose generation failed, which is not a fault of the file.
-    required: Fields = {"id": str, "hy_doc": (str, list, type(None))}
-    for path, line, row in read_rows(files, required, {"text": str}, problems):
-        name, parts = row["id"], _parts(row["hy_doc"])
+    for path, line, row in read_tables(files, RecordedTexts, problems):
+        name, parts = row.id, _parts(row.hy_doc)
         if parts is None:
             problems.add(path, line, "field 'hy_doc' must be a string or a list of strings")
         elif name not in asked:
             unknown.append(name)
-        elif (text := row.get("text")) and " ".join(text.split()) != asked[name]:
+        elif row.text and " ".join(row.text.split()) != asked[name]:
             why = "these texts were generated for other queries"
             problems.add(path, line, f"id {name!r} has another text than query {name!r} of {dataset.name}: {why}")
         elif texts.setdefault(name, parts) != parts:
