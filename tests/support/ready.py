@@ -63,5 +63,5 @@ class ScriptedRuntime(Runtime):
         self._scripted = OpenedLLM(llm, card, prompts)
 
     def part(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        is_llm = isinstance(key, tuple) and key[1:] == ("llm",)
+        is_llm = isinstance(key, tuple) and key[1:2] == ("llm",)
         return self._scripted if is_llm else super().part(key, make)

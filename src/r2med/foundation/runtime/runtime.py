@@ -75,9 +75,10 @@ class Runtime:
     def part(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return what a stage opened for a key, such as an encoder. `make` may read the settings and the store.
 
-        It is opened again for other settings, for data with other labels, and for a store with another policy.
+        It is opened again for other settings and for another store. What saves data with the labels of the store has
+        these labels in its key.
         """
-        return self.opened((key, self.setup, self.store.identity, self.store.labels), make).value
+        return self.opened((key, self.setup, self.store.identity), make).value
 
     def index(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return what a stage opened to search a corpus. A server keeps it; a run keeps it for one search."""

@@ -15,8 +15,9 @@ from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
+from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted
-from r2med.models.encoders.encoder import Encoder, modules_of_loader, open_encoder
+from r2med.models.encoders.encoder import LOADERS, Encoder, modules_of_loader, open_encoder
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
@@ -88,7 +89,11 @@ class VectorSearch(Stage):
 
     def encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
         """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
-        return runtime.part((self, "encoder", dataset.instruction), lambda: self._open_encoder(dataset, runtime))
+        # An API's answers get the labels of the store. Other encoders store nothing themselves.
+        labels = Labels() if self.card(runtime).loader in LOADERS else runtime.store.labels
+        return runtime.part(
+            (self, "encoder", dataset.instruction, labels), lambda: self._open_encoder(dataset, runtime)
+        )
 
     def _open_encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
         encoder = open_encoder(self.card(runtime), dataset.instruction, runtime, runtime.store)
