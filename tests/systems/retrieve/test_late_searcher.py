@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from r2med.systems.retrieve.late.late_retriever import LateRetriever, SparseRetriever
 
 from r2med import Dataset, Qrels, Query, Runtime, UserError
 from r2med.data import Corpus
@@ -18,7 +19,6 @@ from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.dense.dense_retriever import Dense, DenseRetriever
 from r2med.systems.retrieve.late import term_index
-from r2med.systems.retrieve.late.late_retriever import LateRetriever, SparseRetriever
 from r2med.systems.system import System
 from support import tiny_late_models
 from support.tiny_models import SENTENCES, TEXTS
