@@ -9,7 +9,9 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
+from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatModel
@@ -53,6 +55,12 @@ class Ready:
 
     def _in(self, store: Store | None) -> Runtime:
         return self.runtime if store is None else self.runtime.with_store(store)
+
+
+def ready_reranker(spec: str, runtime: Runtime) -> Ready:
+    """Return the reranker that one types."""
+    (call,) = parse_stage(spec)
+    return Ready(stage(call, "rerank"), runtime)
 
 
 class ScriptedRuntime(Runtime):
