@@ -41,6 +41,7 @@ class Runtime:
         self.warned: set[str] = set()
         """Servers on other machines that the user was warned about before texts were sent."""
         self._objects = SharedObjects()
+        self._parts = SharedObjects()
         self._entered = ExitStack()
         self._store: Store | None = None  # of a view with another policy
         self._indexes: SharedObjects | None = None  # of a view for one search
@@ -62,6 +63,7 @@ class Runtime:
 
     def close(self) -> None:
         """Close everything that was opened, and release all models."""
+        self._parts.clear()
         self._objects.clear()
         self.models.clear()
 
@@ -78,7 +80,11 @@ class Runtime:
         It is opened again for other settings and for another store. What saves data with the labels of the store has
         these labels in its key.
         """
-        return self.opened((key, self.setup, self.store.identity), make).value
+        return self._parts.get((key, self.setup, self.store.identity), make).value
+
+    def for_a_system(self) -> Runtime:
+        """Return this runtime for one system, which opens its parts itself: a user may have trained a model since."""
+        return self._view(_parts=SharedObjects())
 
     def index(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return what a stage opened to search a corpus. A server keeps it; a run keeps it for one search."""

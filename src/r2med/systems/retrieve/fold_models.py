@@ -149,6 +149,10 @@ class FoldStage(Stage):
         """Return the stages of the models."""
         return tuple(self.stages(runtime).values())
 
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return no modules: those of the models are theirs."""
+        return ()
+
     def varies(self, runtime: Runtime) -> bool:
         """Return True if there are models of several seeds: each repeat asks those of another seed."""
         return len(self.models(runtime).seeds) > 1

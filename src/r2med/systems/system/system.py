@@ -125,7 +125,7 @@ class System:
         runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
         typed = spec if isinstance(spec, str) else printed_system(spec)
         calls = completed(parse(spec) if isinstance(spec, str) else spec, runtime.setup)
-        return cls(*declared(calls, typed, runtime.setup.candidates), runtime)
+        return cls(*declared(calls, typed, runtime.setup.candidates), runtime.for_a_system())
 
     def expanded(self, call: Call) -> System:
         """Return this system with an expansion before it. Raises UserError if it has one already."""
