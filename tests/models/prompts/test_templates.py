@@ -27,7 +27,8 @@ def open_prompts(method, kind, folder=None, **more):
 
 def asked(method, llm=None, prompts=None, **settings):
     llm = llm or ScriptedChat(lambda request: "x")
-    return Ready(Generated(name=method, llm=llm.name, **settings), ScriptedRuntime(llm, CARD, prompts))
+    runtime = ScriptedRuntime(llm, CARD, prompts, base_url="http://127.0.0.1:9/v1")
+    return Ready(Generated(name=method, llm=llm.name, **settings), runtime)
 
 
 def test_every_dataset_s_kind_has_templates_of_every_method():
