@@ -65,9 +65,9 @@ class LocalSearch:
         """Return the label of the other dataset, because answers may quote its documents."""
         if not self.corpus:
             return ()
-        from r2med.data.locating import locate
+        from r2med.data.dataset_word import DatasetWord
 
-        return (locate(self.corpus, self.runtime.store).label,)
+        return (DatasetWord.parse(self.corpus).label,)
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for the queries of one dataset."""
