@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from r2med.systems.rerank.reranking import Reranked as Reranked
     from r2med.systems.rerank.reranking import reranked as reranked
     from r2med.systems.retrieve.retriever import Searched as Searched
+    from r2med.systems.retrieve.retriever import SearchQuery as SearchQuery
 
 # Models
 if TYPE_CHECKING:
