@@ -80,7 +80,8 @@ class Runtime:
         It is opened again for other settings and for another store. What saves data with the labels of the store has
         these labels in its key.
         """
-        return self._parts.get((key, self.setup, self.store.identity), make).value
+        setup = self.setup, self.setup.budget, self.setup.engine  # equal setups may differ in these two
+        return self._parts.get((key, setup, self.store.identity), make).value
 
     def for_a_system(self) -> Runtime:
         """Return this runtime for one system, which opens its parts itself: a user may have trained a model since."""

@@ -203,9 +203,7 @@ class System:
     @property
     def asking(self) -> dict[str, Stage]:
         """The stages that ask an LLM, by name. Each can preview its calls."""
-        named = {} if self._expander is None else {str(self.expander): self._expander}
-        named |= {str(stage): stage for stage in self.all_stages if stage is not self._expander}
-        return {name: stage for name, stage in named.items() if stage.asks(self.runtime)}
+        return {self._typed(stage): stage for stage in self.all_stages if stage.asks(self.runtime)}
 
     @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
@@ -227,6 +225,10 @@ class System:
         """True if texts are written to be searched apart, and the retriever chooses which of them it searches."""
         written_apart = isinstance(self.expander, GeneratedSettings) and self.expander.is_apart
         return written_apart and self.retriever.chooses_forms(self.runtime)
+
+    def _typed(self, stage: Stage) -> str:
+        """Return the name of a stage as it was typed: an expansion is fed with the retriever."""
+        return str(self.expander if stage is self._expander else stage)
 
     @property
     def recorded(self) -> tuple[Stage, ...]:
@@ -296,8 +298,8 @@ class System:
         own = dataset.by_text.get(" ".join(question.split()))
         if own is None and self.recorded:
             raise UserError(
-                f"{self.recorded[0]} has texts only for the {len(dataset.by_text)} questions of {dataset.name}: "
-                "ask one of them, or choose a system that asks an LLM"
+                f"{self._typed(self.recorded[0])} has texts only for the {len(dataset.by_text)} questions of "
+                f"{dataset.name}: ask one of them, or choose a system that asks an LLM"
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
         # Two systems must not ask the same question at once. The second one reuses the answer of the first.
