@@ -11,8 +11,7 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.foundation.core import plugins
-from r2med.foundation.runtime import stage_table
+from r2med.foundation.core import names
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.public.stage_settings import help_of
@@ -66,12 +65,12 @@ def installed(folder: Path, name: str, entries: str, **modules: str) -> Path:
 @pytest.fixture
 def unplugged() -> Iterator[None]:
     """Look for installed plugins anew, before and after a test."""
-    found = (stage_table._plugged, plugins._installed, plugins._warn)
-    for kept in found:
-        kept.cache_clear()
+    lookups = (names._installed_stages, names._installed_packages, names._shared_files, names._warn)
+    for lookup in lookups:
+        lookup.cache_clear()
     yield
-    for kept in found:
-        kept.cache_clear()
+    for lookup in lookups:
+        lookup.cache_clear()
 
 
 @pytest.mark.usefixtures("unplugged")

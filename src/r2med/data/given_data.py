@@ -10,7 +10,7 @@ from r2med.data.loading import load_dataset
 from r2med.data.locating import names, unambiguous
 from r2med.data.overlays import Overlay, add_labels, given_overlays
 from r2med.foundation.core.errors import refuse_table
-from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.flags import as_list
 from r2med.foundation.store import Store
 
 GivenData = str | Path | Dataset
@@ -36,7 +36,7 @@ def loaded(given: GivenData, store: Store | None = None) -> Dataset:
 def given_data(data: GivenData | Collection[GivenData] | None) -> list[GivenData]:
     """Return datasets as a list. Raises UserError for a table."""
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
-    return [given if isinstance(given, Dataset) else unambiguous(given) for given in several(data)]
+    return [given if isinstance(given, Dataset) else unambiguous(given) for given in as_list(data)]
 
 
 def each_dataset(data: GivenData | Collection[GivenData] | None) -> list[GivenData]:
@@ -49,7 +49,7 @@ def each_dataset(data: GivenData | Collection[GivenData] | None) -> list[GivenDa
 
 def dataset_names(words: str | Path | Collection[str | Path]) -> list[str]:
     """Return the datasets that names, groups and folders mean, each once."""
-    return list(dict.fromkeys(name for word in several(words) for name in names(unambiguous(word))))
+    return list(dict.fromkeys(name for word in as_list(words) for name in names(unambiguous(word))))
 
 
 def data_words(data: GivenData | Collection[GivenData]) -> list[str]:
