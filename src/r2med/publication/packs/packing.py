@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.given_data import GivenData
+from r2med.data.dataset_word import GivenData
 from r2med.data.loading import load_dataset
 from r2med.evaluation.records.answer_collection import answer_files, read_current
 from r2med.evaluation.records.answer_record import AnswerRecord, answers_path
