@@ -11,8 +11,7 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.foundation.core import plugins
-from r2med.foundation.runtime import stage_table
+from r2med.foundation.core import names
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.public.stage_settings import help_of
@@ -56,12 +55,12 @@ def installed(folder: Path, name: str, entries: str, **modules: str) -> Path:
 @pytest.fixture
 def unplugged() -> Iterator[None]:
     """Look for installed plugins anew, before and after a test."""
-    found = (stage_table._plugged, plugins._installed, plugins._warn)
-    for kept in found:
-        kept.cache_clear()
+    lookups = (names._installed_stages, names._installed_packages, names._shared_files, names._warn)
+    for lookup in lookups:
+        lookup.cache_clear()
     yield
-    for kept in found:
-        kept.cache_clear()
+    for lookup in lookups:
+        lookup.cache_clear()
 
 
 @pytest.mark.usefixtures("unplugged")
@@ -190,7 +189,8 @@ def test_a_plugin_cannot_replace_what_is_built_in(tmp_path: Path, r2med: Command
     listed = r2med("list", "stages", PYTHONPATH=str(site))
     assert ended.returncode == listed.returncode == 0, ended.stderr + listed.stderr
     some_states(listed.messages, "bm25 = fixing:Fixed", "left out", "stage bm25")
-    some_states(listed.messages, "bge.toml", "left out", "models/bge.toml")
+    some_states(listed.messages, "bge.toml", "left out", "a plugin cannot replace it")
+    assert r2med("show", "bge", PYTHONPATH=str(site)).stdout == r2med("show", "bge").stdout
     assert score(ended.stdout) == score(alone.stdout)
 
 
@@ -207,3 +207,17 @@ def test_a_folder_of_the_users_own_replaces_a_card_with_a_notice(tmp_path: Path,
     ended = r2med("list", "prompts", R2MED_PLUGINS=str(tmp_path / "mine"))
     assert ended.returncode == 0, ended.stderr
     some_states(ended.messages, "R2MED_PLUGINS", "replaces", "prompts/hyde.exam.txt")
+
+
+def test_a_model_of_ones_own_without_its_prefix_is_shown_with_it(tmp_path: Path, r2med: Command) -> None:
+    (tmp_path / "my/model").mkdir(parents=True)
+    (tmp_path / "letters.py").write_text("class Letters: ...")
+    for system, right in (
+        ("my/model", "path:my/model"),
+        ("letters:Letters", "py:letters:Letters"),
+        ("bm25 → my/model", "path:my/model"),
+        ("bm25 → letters:Letters", "py:letters:Letters"),
+    ):
+        ended = r2med("run", system, "--data", "demo/Biology")
+        assert ended.returncode == 2
+        states(ended.stderr, "did you mean", right)

@@ -203,8 +203,9 @@ def without_llm(retriever: Stage) -> Stage:
 
 def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     """Return the stage of a spec. Raises UserError if the spec is not a single retriever without an LLM."""
+    from r2med.foundation.core.names import known_names
     from r2med.foundation.core.spec import parse
-    from r2med.foundation.runtime.stage_table import known_names, retriever
+    from r2med.foundation.runtime.stage_table import retriever
     from r2med.foundation.runtime.stages import with_nested
     from r2med.systems.system.system_specs import completed_call
 

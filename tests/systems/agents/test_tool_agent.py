@@ -11,9 +11,10 @@ import pytest
 from r2med import System, UserError
 from r2med.data import Query
 from r2med.evaluation.running.text_generation import plan_generation
+from r2med.foundation.core.names import kind_of
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import kind_of, stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.systems.agents.tool_rules import CONTINUE, LAST_TURN, NO_ROOM
 from r2med.systems.agents.tools import RANKING_TOOLS, stop_tags, tagged_call

@@ -5,10 +5,11 @@ import re
 import pytest
 
 from r2med import System, UserError, load
+from r2med.foundation.core.names import known_names, stage_class
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import known_names, stage, stage_class
+from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.expand.generate import Generated
 from r2med.systems.expand.method_cards import METHODS, MethodCard

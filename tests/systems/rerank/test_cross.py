@@ -10,10 +10,10 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.names import known_names
 from r2med.foundation.core.spec import encoded
 from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import known_names
 from r2med.systems.rerank import pair_scores
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.forgotten_modules import forget_modules

@@ -14,6 +14,7 @@ from r2med.data import Dataset
 from r2med.data.dataset_word import each_dataset
 from r2med.data.loading import announce_fetching, load_dataset
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.names import kind_of, known_names, stage_class
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.runtime import stage_table
@@ -118,19 +119,17 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
 
 def _call(method: str, llm: str) -> Call:
     """Return the expansion with its LLM."""
-    asking = [
-        name for name in stage_table.known_names("expand") if stage_table.stage_class(name, "expand").needs == "llm"
-    ]
+    asking = [name for name in known_names("expand") if stage_class(name, "expand").needs == "llm"]
     call, *others = parse_stage(method)
-    kind = stage_table.kind_of(call.name)
-    if kind == "retrieve" and stage_table.stage_class(call.name, kind).needs == "llm":
+    kind = kind_of(call.name)
+    if kind == "retrieve" and stage_class(call.name, kind).needs == "llm":
         raise UserError(f"{method} returns documents, not a text: use r2med run '{method}'")
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
     if len(call.arguments) > 1 or call.depth is not None:
         raise UserError(f"{call}: write the name of one LLM first, then settings as KEY=VALUE")
     named = call.arguments[0] if call.arguments else llm
-    if not named and "llm" in stage_table.stage_class(call.name, "expand").defaults(call.name):
+    if not named and "llm" in stage_class(call.name, "expand").defaults(call.name):
         return call
     if not named:
         raise UserError(f"{call} names no LLM: write '{call.name}(o3-mini)' (r2med list llms shows all)")

@@ -28,7 +28,7 @@ class Stage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 
     kind: ClassVar[str]
-    """One of `stage_table.KINDS`, or the kind of a room with its own table of stages."""
+    """One of `names.Kind`: expand, retrieve, rerank, or build for a step of a build."""
     needs: ClassVar[str] = ""
     """"llm" if the first argument is the name of an LLM."""
     prompt_fields: ClassVar[tuple[str, ...] | None] = None

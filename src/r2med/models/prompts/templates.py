@@ -12,10 +12,9 @@ from importlib.resources.abc import Traversable
 
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
-from r2med.foundation.core import plugins
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.runtime.stage_table import kind_of as stage_kind
-from r2med.foundation.runtime.stage_table import stage_class
+from r2med.foundation.core.names import files_of, stage_class
+from r2med.foundation.core.names import kind_of as stage_kind
 from r2med.foundation.store import digest
 
 log = logging.getLogger("r2med")
@@ -38,7 +37,8 @@ def declared_fields(method: str) -> tuple[str, ...] | None:
     There is no field for anything else, so no prompt can show anything else.
     """
     kind = stage_kind(method)
-    return stage_class(method, kind).template_fields(method) if kind else None
+    fields: tuple[str, ...] | None = stage_class(method, kind).template_fields(method) if kind else None
+    return fields
 
 
 def _required_fields(method: str) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def open_templates(folder: Traversable | None = None, kinds: Collection[str] = (
     `kinds` are the kinds of task that will be used. With `every`, there are no others, and a template of another kind
     is an error.
     """
-    files = plugins.files("prompts", SUFFIX)
+    files = files_of("prompts", SUFFIX)
     if folder is None:
         return Templates(files)
     own = _own_files(folder, files)
