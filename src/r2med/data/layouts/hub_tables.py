@@ -119,7 +119,7 @@ class HubAspect(SourceRow):
     documents: list[Any]
 
 
-class Pair(SourceRow):
+class HubPair(SourceRow):
     """A question and its answer."""
 
     question: str | None = None
@@ -249,11 +249,11 @@ class HubTables:
             if judgement := judgement_row(row, path, line, problems):
                 yield judgement
 
-    def _pairs(self, problems: Problems) -> Iterator[tuple[int, Path, int, Pair]]:
+    def _pairs(self, problems: Problems) -> Iterator[tuple[int, Path, int, HubPair]]:
         """Yield (number, file, line, row) of the pairs. Pairs with an empty text are left out with a notice."""
         empty = 0
         numbers = itertools.count()
-        for path, line, row in self._rows("pairs", Pair, problems):
+        for path, line, row in self._rows("pairs", HubPair, problems):
             if (row.question or "").strip() and (row.answer or "").strip():
                 yield next(numbers), path, line, row
             else:
