@@ -18,8 +18,7 @@ from r2med.evaluation.records.answer_collection import MAIN_MEASURE, collect_ans
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import joined_stages
-from r2med.foundation.pages.cells import Column, Value, signed
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Value, signed
 from r2med.foundation.pages.page import Dots, Section, Table
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.synonyms import Synonyms, normal_term

@@ -14,7 +14,7 @@ from r2med.assessment.answers.answering import AnsweredSystems
 from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
 from r2med.evaluation.records.answer_words import Condition
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.pages.text_formats import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import RawAnswer

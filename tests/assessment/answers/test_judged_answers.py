@@ -16,7 +16,7 @@ from r2med.assessment.answers.answering import AnsweredSystems, plan_answers
 from r2med.data.nuggets_file import Nuggets, nuggets_of
 from r2med.data.runs.run import Run
 from r2med.evaluation.records.answer_record import AnswerRecord
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.pages.text_formats import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.text.sentences import sentences

@@ -13,7 +13,7 @@ from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correl
 from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.evaluation.records.answer_record import AnswerRecord, answer_key
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from support.synthetic_answers import synthetic, write
 
 SYSTEMS = {"bm25": 0.2, "dense": 0.4, "best": 0.8}

@@ -15,8 +15,7 @@ from r2med.data.dataset_cards import short_name
 from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import CONDITIONS, SEARCHED, Condition
-from r2med.foundation.pages.cells import Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate, Value
 from r2med.foundation.pages.page import Page, Paragraph, Section, Table
 
 STATUS_NOTE = (
@@ -40,8 +39,8 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     ]
     where = ("dataset", "system", "reader", "read", *(["repeat"] if repeated else []))
     heads = (*where, "questions", *measures, "not answered", *graded, "failed", "tokens", "$/1,000")
-    parts: list[Any] = [Paragraph(line, whole=True) for line in _notices(answered)]
-    parts += [Paragraph(line, "error", whole=True) for line in answered.errors]
+    parts: list[Any] = [Paragraph(line, no_wrap=True) for line in _notices(answered)]
+    parts += [Paragraph(line, "error", no_wrap=True) for line in answered.errors]
     explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
     note = " ".join([*explained, STATUS_NOTE])
     tables = [_with_dollars(Table.of(heads, rows, "Answers", note, name="answers"))] if rows else []

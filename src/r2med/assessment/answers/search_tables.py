@@ -22,8 +22,7 @@ from r2med.evaluation.measure.significance import SystemPairs
 from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import SEARCHED
 from r2med.foundation.core.search_steps import SEARCH_STEPS
-from r2med.foundation.pages.cells import Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate, Value
 from r2med.foundation.pages.page import Table
 
 FEWEST_DECIDED = 30

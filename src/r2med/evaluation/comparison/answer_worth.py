@@ -29,8 +29,7 @@ from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, S
 from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.cells import Column, Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Value
 from r2med.foundation.pages.page import Table
 
 ALL_DATASETS = "all datasets"

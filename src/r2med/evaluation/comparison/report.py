@@ -11,11 +11,9 @@ from r2med.evaluation.comparison.comparison import Comparison
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
 from r2med.evaluation.records.answer_collection import AnswerCollection
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.csv_text import table_csv
-from r2med.foundation.pages.latex import table_latex
-from r2med.foundation.pages.markdown import table_markdown
 from r2med.foundation.pages.page import Dots, Table
 from r2med.foundation.pages.svg import dots_file
+from r2med.foundation.pages.text_formats import table_csv, table_latex, table_markdown
 from r2med.foundation.store.files import write_atomically
 from r2med.foundation.text.plurals import counted
 
