@@ -21,7 +21,6 @@ from support.fork_server import Command
 
 REVERSED = '''
 from r2med.systems.rerank.reranking import Reranked
-from r2med.foundation.runtime.stages import Bound
 from r2med.foundation.runtime.stages import Stage, depth_field
 from r2med.systems.rerank.reranking import reranked
 import numpy as np
@@ -35,16 +34,7 @@ class Reversed(Stage, kind="rerank"):
     strength: float = Field(1.0, ge=0, le=1, description="how much it turns")
     depth: int = depth_field(10)
 
-    def bind(self, runtime):
-        return Reversing(self)
-
-
-class Reversing(Bound):
-    @property
-    def depth(self):
-        return self.stage.depth
-
-    def rerank(self, dataset, queries, run, store):
+    def rerank(self, dataset, queries, run, runtime):
         scores = [np.arange(min(self.depth, int(count)), dtype=np.float64) for count in run.found]
         return Reranked(reranked(run, self.depth, scores))
 '''
@@ -101,7 +91,6 @@ def test_an_edited_stage_is_not_taken_for_the_one_that_made_a_number(tmp_path: P
 
 
 RETRIEVING = '''
-from r2med.systems.retrieve.bm25.searcher import BM25
 from r2med.systems.retrieve.retriever import Searched
 from r2med.data.runs.run import Run
 from r2med.foundation.runtime.stages import Stage
@@ -115,24 +104,12 @@ class Fixed(Stage, kind="retrieve"):
 
     name: str = "fixed"
 
-    def bind(self, runtime):
-        return FixedRetriever()
-
-
-class FixedRetriever:
-    def key(self, dataset):
+    def key(self, dataset, runtime):
         return {"fixed": True}
 
-    def index(self, dataset, store):
-        self.corpus = dataset.corpus
-        return self
-
-    def live(self):
-        return self
-
-    def search(self, queries, k):
+    def search(self, dataset, queries, k, runtime):
         found = (np.array([FIRST], np.int32), np.ones(1, np.float32))
-        return Searched(Run.ranked([query.query.id for query in queries], [found] * len(queries), self.corpus))
+        return Searched(Run.ranked([query.query.id for query in queries], [found] * len(queries), dataset.corpus))
 '''
 
 
@@ -151,26 +128,19 @@ def test_an_edited_retriever_is_searched_again_though_its_own_key_is_as_before(t
 
 
 @pytest.mark.parametrize(
-    ("verb", "old", "facts"),
+    ("system", "verb", "facts"),
     [
-        (
-            "bind(self, runtime)",
-            "open(self, setup)",
-            ["fixing.Fixed", "bind(runtime)"],
-        ),
-        (
-            "key(self, dataset)",
-            "describe(self, dataset)",
-            ["fixing.FixedRetriever", "key(dataset)"],
-        ),
+        ("fixed", "search", ["fixing.Fixed", "search(dataset, queries, k, runtime)"]),
+        ("bm25 → reversed", "rerank", ["around.Reversed", "rerank(dataset, queries, run, runtime)"]),
     ],
 )
 def test_a_stage_that_lacks_a_verb_is_refused_in_one_line(
-    tmp_path: Path, r2med: Command, verb: str, old: str, facts: list[str]
+    tmp_path: Path, r2med: Command, system: str, verb: str, facts: list[str]
 ) -> None:
-    entries = "[r2med.stages]\nfixed = fixing:Fixed\n"
-    site = installed(tmp_path / "site", "fixing", entries, fixing=RETRIEVING.replace(verb, old))
-    ended = r2med("run", "fixed", "--data", "demo/Biology", PYTHONPATH=str(site))
+    entries = "[r2med.stages]\nfixed = fixing:Fixed\nreversed = around:Reversed\n"
+    fixing, around = (text.replace(f"def {verb}(", "def misspelt(") for text in (RETRIEVING, REVERSED))
+    site = installed(tmp_path / "site", "fixing", entries, fixing=fixing, around=around)
+    ended = r2med("run", system, "--data", "demo/Biology", PYTHONPATH=str(site))
     assert ended.returncode == 2
     states(ended.stderr, *facts)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import cast
 
 from r2med.data import Dataset
 from r2med.data.dataset_word import each_dataset
@@ -18,14 +17,14 @@ from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.names import kind_of, known_names, stage_class
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
-from r2med.foundation.runtime import stage_table, stages
+from r2med.foundation.runtime import stage_table
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store.files import refuse_other_case
 from r2med.models.llm.llm_cards import resolve_llm
-from r2med.systems.expand.expansion import AskingStage, Expander, check
 from r2med.systems.expand.generations import NotWrittenError, generations_path, write_generations
+from r2med.systems.system.system import timed_expansion
 from r2med.systems.system.system_specs import llm_names
-from r2med.systems.system.timed_stages import timed_expand
 
 log = logging.getLogger("r2med")
 
@@ -51,20 +50,19 @@ class GenerationPlan:
     """An expansion by one LLM and the datasets that it writes texts for. Nothing is asked yet."""
 
     call: Call
-    expander: Expander
+    expander: Stage
     datasets: Sequence[Dataset]
     runtime: Runtime
 
     @property
-    def asking(self) -> Mapping[str, AskingStage]:
+    def asking(self) -> Mapping[str, Stage]:
         """The stage that asks the LLM, under its name."""
-        return {str(self.call): cast(AskingStage, self.expander)} if self.expander.asks else {}
+        return {str(self.call): self.expander} if self.expander.asks(self.runtime) else {}
 
     def previews(self) -> dict[str, Plan]:
         """Return what the LLM would be asked, under the name of the stage. Nothing is asked."""
-        store = self.runtime.store
         return {
-            name: reduce(add, [stage.preview(dataset, store) for dataset in self.datasets])
+            name: reduce(add, [stage.preview(dataset, self.runtime) for dataset in self.datasets])
             for name, stage in self.asking.items()
         }
 
@@ -92,7 +90,7 @@ class GenerationPlan:
         return made
 
     def _written(self, dataset: Dataset, out: Path, overwrite: bool) -> GeneratedTexts:
-        expansion = timed_expand(self.expander, dataset, self.runtime.store)
+        expansion = timed_expansion(self.expander, dataset, self.runtime)
         for notice in expansion.notices:
             log.info("%s", notice)
         queries = len(expansion.queries)
@@ -110,13 +108,12 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
     call = _call(method, llm)
     for name in call.arguments:
         resolve_llm(name, runtime.setup)
-    declared = stage_table.stage(call, "expand")
-    expander: Expander = stages.bound(declared, runtime)
+    expander = stage_table.stage(call, "expand")
     sources = each_dataset(data)
     announce_fetching([source for source in sources if isinstance(source, str)], runtime.store)
     datasets = [source if isinstance(source, Dataset) else load_dataset(source, runtime.store) for source in sources]
     _check_names(datasets)
-    check([expander], datasets)
+    expander.check(datasets, runtime)
     return GenerationPlan(call, expander, datasets, runtime)
 
 
