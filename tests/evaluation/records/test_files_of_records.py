@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import r2med
+from r2med.evaluation.records.collection import collect
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 from support.facts import states
@@ -118,6 +119,72 @@ def test_a_record_under_another_name_and_in_another_folder_is_the_same_record(ki
     assert compared(kind, target, tmp_path / "results") == ["bm25", "dense"]
 
 
+def test_a_record_with_the_name_of_the_other_kind_is_refused_in_one_line(kind: str, tmp_path: Path) -> None:
+    path = written(kind, tmp_path)
+    ending = ".json" if kind == "answers" else ".answers.json"
+    other = path.rename(path.with_name(f"bm25-0123456789{ending}"))
+    is_one_of = "is a record of answers, not of a ranking" if kind == "answers" else "is a record of a ranking, not of"
+    with pytest.raises(UserError) as error:
+        compared("ranking" if kind == "answers" else "answers", tmp_path)
+    states(error.value, str(other), is_one_of, "--answers")
+
+
+def test_of_two_records_in_one_folder_the_one_counts_that_a_run_named_last(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = written(kind, tmp_path)
+    written(kind, tmp_path, "dense")
+    copy = path.with_name(path.name.replace("bm25", "copy"))
+    for newer, older in ((copy, path), (path, copy)):
+        if newer == copy:
+            shutil.copy(older, newer)
+        changed(newer, named="2027-01-01" if newer == copy else "2028-01-01", created="2020-01-01")
+        caplog.clear()
+        both = collect([tmp_path], kind=kind)  # type: ignore[arg-type]
+        assert [each.path for each in both if each.record.system == "bm25"] == [newer]
+        [note] = caplog.messages
+        states(note, "1 older record", "left out", "bm25", "on Biology", "replaced")
+
+
+def test_two_records_of_one_system_in_two_folders_are_not_compared(kind: str, tmp_path: Path) -> None:
+    one, other = written(kind, tmp_path / "one"), written(kind, tmp_path / "other")
+    with pytest.raises(UserError) as error:
+        compared(kind, tmp_path / "one", tmp_path / "other")
+    states(error.value, "bm25", "has two records on Biology", str(one), str(other), "give one of the two folders")
+
+
+def test_after_the_data_changed_what_ran_on_the_new_ones_counts(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for system in ("bm25", "dense", "late"):
+        path = written(kind, tmp_path, system)
+        if system != "late":
+            facts = json.loads(path.read_bytes())["dataset"] | {"fingerprint": "f" * 32}
+            changed(path, dataset=facts, named="2027-01-01")
+    assert compared(kind, tmp_path) == ["bm25", "dense"]
+    [note] = caplog.messages
+    states(note, "1 older record", "the data changed", "late", "run them again")
+
+
+@pytest.mark.parametrize("fault", ["is missing", "was changed"])
+def test_a_file_beside_a_record_that_is_missing_or_changed_is_named_with_the_command(
+    kind: str, fault: str, tmp_path: Path
+) -> None:
+    path = written(kind, tmp_path)
+    beside, body = path.with_suffix(".beside"), json.loads(path.read_bytes())
+    facts = {"file": beside.name, "sha256": "0" * 64}
+    if kind == "answers":
+        changed(path, answers=body["answers"] | {"file": facts})
+    else:
+        changed(path, run=facts | {"depth": 10})
+    if fault == "was changed":
+        beside.write_text("other", "utf-8")
+    with pytest.raises(UserError) as error:
+        r2med.submit(tmp_path, out=tmp_path / "entry.json")
+    states(error.value, beside.name, fault, "r2med answer" if kind == "answers" else "r2med run bm25")
+    assert not (tmp_path / "entry.json").exists()
+
+
 def test_records_of_other_data_under_one_name_in_two_folders_are_not_compared(kind: str, tmp_path: Path) -> None:
     written(kind, tmp_path / "one")
     path = written(kind, tmp_path / "other", "dense")
@@ -141,8 +208,7 @@ def test_other_data_under_a_known_name_are_the_users_own(
 @pytest.mark.parametrize("file", ["/etc/hostname", "../notes.jsonl", "."])
 def test_a_record_that_names_a_file_elsewhere_is_refused(kind: str, file: str, tmp_path: Path) -> None:
     path = written(kind, tmp_path)
-    field = "conversations" if kind == "answers" else "traces"
-    changed(path, **{field: {"file": file, "sha256": "0" * 64}})
+    changed(path, traces={"file": file, "sha256": "0" * 64})
     with pytest.raises(UserError) as error:
         compared(kind, tmp_path)
     assert str(error.value) == f"{path} names {file}, which is not a file beside it: run it again"
