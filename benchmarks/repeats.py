@@ -30,8 +30,8 @@ from r2med.evaluation.measure.run_variance import FEWEST_RUNS, RunSpread, Single
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, Sample, SystemPairs, Values, paired_t, sign_flips
 from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.page import Curves
-from r2med.foundation.pages.svg import curves
+from r2med.foundation.pages.page import Dots
+from r2med.foundation.pages.svg import dots
 
 QUERIES = (10, 30, 100)
 REPEATS = (1, 2, 3, 5, 10)
@@ -236,16 +236,17 @@ text { font: 12px system-ui, sans-serif; fill: #333; } .grid { stroke: #ddd; } .
 
 def picture() -> str:
     """Return a chart of false positives by the number of repeats, with and without the chance of the runs."""
-    series: dict[str, list[tuple[float, Estimate]]] = {}
-    for name, shift in list(SHIFTS.items())[1:]:
-        for repeats in (3, 5, 10):
+    rows = []
+    for repeats in (3, 5, 10):
+        shares: dict[str, Estimate | None] = {}
+        for name, shift in list(SHIFTS.items())[1:]:
             cells = [each for each in grid("bounded", shift) if each.repeats == repeats]
             both, alone = 100 * np.mean([false_positives(each, each) for each in cells], axis=0)
-            series.setdefault(f"queries only, {name}", []).append((repeats, Estimate(float(alone))))
+            shares[f"queries only, {name}"] = Estimate(float(alone))
             if name == "large shift":
-                series.setdefault("queries and runs", []).append((repeats, Estimate(float(both))))
-    ordered = dict(sorted(series.items()))  # so that colours stay
-    drawn = curves(Curves(ordered, "repeats of each system", "false positives in percent"))
+                shares["queries and runs"] = Estimate(float(both))
+        rows.append((f"{repeats} repeats of each system", dict(sorted(shares.items()))))  # so that colours stay
+    drawn = dots(Dots(rows, "false positives in percent"))
     return drawn.replace('<svg class="chart"', '<svg xmlns="http://www.w3.org/2000/svg"').replace(">", f">{STYLE}", 1)
 
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 # Labels and answers
 if TYPE_CHECKING:
-    from r2med.data.given_data import with_overlays as with_overlays
+    from r2med.data.loading import with_overlays as with_overlays
     from r2med.data.overlays import Overlay as Overlay
     from r2med.data.overlays import OverlayLabel as OverlayLabel
     from r2med.public.answer_functions import answer as answer

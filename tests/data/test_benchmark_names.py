@@ -10,7 +10,7 @@ import pytest
 from r2med.data import load
 from r2med.data.benchmark_names import is_known_set, source_of
 from r2med.data.dataset_cards import demo_cards, demo_folder
-from r2med.data.loading import name_of
+from r2med.data.dataset_word import DatasetWord
 from r2med.foundation.store import Store
 from r2med.foundation.store.holdings import dataset_labels
 from support.datasets import r2med_folder
@@ -20,7 +20,7 @@ from support.facts import states
 def test_a_folder_called_like_a_dataset_of_the_benchmark_is_the_users_own(tmp_path: Path) -> None:
     shutil.copytree(demo_folder("Biology"), tmp_path / "Biology")
     dataset = load(tmp_path / "Biology")
-    assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
+    assert dataset.name == DatasetWord.parse(tmp_path / "Biology").record_name == "own/Biology"
     states(dataset.notices[0], tmp_path / "Biology", "own/Biology", "known dataset Biology")
     assert dataset.instruction.kind == "Biology post"  # the words for models still follow the folder's name
 
@@ -38,7 +38,7 @@ def test_a_plugin_card_cannot_put_other_data_in_the_place_of_the_benchmarks(
     (tmp_path / "plugin/datasets").mkdir(parents=True)
     (tmp_path / "plugin/datasets/Biology.toml").write_text(f'folder = "{r2med_folder(tmp_path / "mine")}"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
-    assert load("Biology").name == name_of("Biology") == "own/Biology"
+    assert load("Biology").name == DatasetWord.parse("Biology").record_name == "own/Biology"
 
 
 def test_other_data_of_the_hub_or_put_there_by_hand_are_not_the_benchmarks(
@@ -49,10 +49,10 @@ def test_other_data_of_the_hub_or_put_there_by_hand_are_not_the_benchmarks(
     (tmp_path / "plugin/datasets/Biology.toml").write_text(hub)
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
     monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: r2med_folder(tmp_path / "fetched"))
-    assert load("Biology", store).name == name_of("Biology") == "own/Biology"
+    assert load("Biology", store).name == DatasetWord.parse("Biology").record_name == "own/Biology"
     r2med_folder(store.root / "by-hand/BioASQ")
     dataset = load("BioASQ", store)
-    assert dataset.name == name_of("BioASQ", store) == "own/BioASQ"
+    assert dataset.name == DatasetWord.parse("BioASQ").record_name == "own/BioASQ"
     states(dataset.notices[0], "own/BioASQ", "known dataset BioASQ")
 
 
@@ -63,7 +63,7 @@ def test_the_source_of_a_known_dataset_decides_and_not_its_texts(
     fetched = load("Biology", store)
     assert (fetched.name, fetched.source) == ("Biology", source_of("Biology"))
     copy = load(r2med_folder(tmp_path / "copy/Biology"), store)
-    assert copy.name == name_of(tmp_path / "copy/Biology") == "own/Biology"
+    assert copy.name == DatasetWord.parse(tmp_path / "copy/Biology").record_name == "own/Biology"
     assert copy.fingerprint == fetched.fingerprint
     assert copy.label in dataset_labels(store)  # so that `cache clear` finds its documents
 

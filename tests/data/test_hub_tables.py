@@ -10,9 +10,8 @@ import pytest
 from r2med.data import Dataset, Query, load
 from r2med.data.check import check
 from r2med.data.dataset import QueryAspect
-from r2med.data.hub_words import hub_name, parse_hub_word
+from r2med.data.dataset_word import DatasetWord, parse_hub_word
 from r2med.data.layouts.hub_listing import tables
-from r2med.data.loading import name_of
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from support.datasets import Row, hub_files, write_jsonl, write_parquet
@@ -81,8 +80,10 @@ def test_a_word_names_repository_revision_config_and_split() -> None:
     assert (full.repository, full.revision, full.config, full.split) == ("clinia/CUREv1", COMMIT, "en", "all")
     plain = parse_hub_word("hub:mteb/trec-covid")
     assert (plain.repository, plain.revision, plain.config, plain.split) == ("mteb/trec-covid", "", "", "")
-    assert hub_name("hub:a/b@main/en:dev") == name_of("hub:a/b/en:dev") == "a/b/en/dev"
-    assert hub_name("hub:R2MED/Biology") == "Biology"
+    assert (
+        DatasetWord.parse("hub:a/b@main/en:dev").name == DatasetWord.parse("hub:a/b/en:dev").record_name == "a/b/en/dev"
+    )
+    assert DatasetWord.parse("hub:R2MED/Biology").name == "Biology"
     for word in ("hub:", "hub:scifact", "hub:a/b@", "hub:a/b:", "hub:a b/c", "hub:../x/y@", "hub:a/b/"):
         with error_states(word, "hub:ORG/NAME"):
             parse_hub_word(word)

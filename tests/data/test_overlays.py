@@ -8,7 +8,7 @@ import pytest
 
 from r2med import Dataset, load
 from r2med.data import names
-from r2med.data.given_data import with_overlays
+from r2med.data.loading import with_overlays
 from r2med.data.overlays import Overlay, OverlayLabel, overlay_files
 from support.facts import error_states, some_states, states
 

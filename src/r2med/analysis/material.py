@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from r2med.data import Dataset
-from r2med.data.given_data import GivenData, data_words, given_data, loaded
+from r2med.data.dataset_word import GivenData, data_words, given_data
+from r2med.data.loading import loaded
 from r2med.evaluation.comparison.largest_group import largest_group, names_systems
 from r2med.evaluation.comparison.standings import MEASURE
 from r2med.evaluation.measure.significance import Values

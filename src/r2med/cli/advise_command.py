@@ -24,7 +24,7 @@ def show_advice(advice: Advice) -> Shown:
 def _page(advice: Advice) -> Page:
     from r2med.evaluation.measure import HEADLINE_MEASURE
     from r2med.foundation.pages.cells import Column
-    from r2med.foundation.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.page import Page, Paragraph, Section, Table
 
     columns = (
         Column("Pipeline"),
@@ -37,8 +37,8 @@ def _page(advice: Advice) -> Page:
     )
     table = Table(columns, [_row(rung, advice) for rung in advice.rungs])
     lines = (*advice.verdict(), f"Use it: {advice.serve}")
-    notes = [Note(line, whole=True) for line in _notes(advice)]
-    verdict = [Note(line, whole=True) for line in lines]
+    notes = [Paragraph(line, whole=True) for line in _notes(advice)]
+    verdict = [Paragraph(line, whole=True) for line in lines]
     return Page(f"Advice for {advice.dataset}", [Section("", [table, *notes]), Section("", verdict)], kind="advice")
 
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def show_analysis(done: Analysis, form: str) -> Shown:
     """Show the findings in a terminal, whose tables are on the page that was written, or the whole page."""
-    from r2med.foundation.pages.page import Note, Section
+    from r2med.foundation.pages.page import Paragraph, Section
 
     page = done.page
     if form == "text":
         leads = [Section(each.title, (), each.lead, each.notes) for each in page.sections]
-        files = Note(f"{done.files[0]}, with {counted(len(done.files) - 1, 'CSV file')} beside it", whole=True)
+        files = Paragraph(f"{done.files[0]}, with {counted(len(done.files) - 1, 'CSV file')} beside it", whole=True)
         page = replace(page, sections=[*leads, Section("", [files])])
     return Shown(replace(page, has_files=False))

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def show_built(built: Build, form: str) -> Shown:
     """Show what each step kept, and the next command."""
     from r2med.construction.build_page import steps_page
-    from r2med.foundation.pages.page import Note, Section
+    from r2med.foundation.pages.page import Paragraph, Section
 
     page = steps_page(built.folder, built.steps)
     if form == "text":
-        page = replace(page, sections=[*page.sections, Section("", [Note(_next(built), whole=True)])])
+        page = replace(page, sections=[*page.sections, Section("", [Paragraph(_next(built), whole=True)])])
     return Shown(page, [asdict(each) if each else None for each in built.steps])
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from r2med.evaluation.comparison.comparison import Comparison
     from r2med.evaluation.comparison.gaps import Pair
     from r2med.evaluation.comparison.gate import GateVerdict
-    from r2med.foundation.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.page import Page, Paragraph, Section, Table
 
 MAX_GAP_TABLES = 3
 """Pairs up to which each is shown dataset by dataset."""
@@ -41,9 +41,9 @@ def show_comparison(
 
 
 def _gate(verdicts: Sequence[GateVerdict]) -> Section:
-    from r2med.foundation.pages.page import Note, Section
+    from r2med.foundation.pages.page import Paragraph, Section
 
-    return Section("", [Note(str(each), "" if each.outcome == "passed" else "strong") for each in verdicts])
+    return Section("", [Paragraph(str(each), "" if each.outcome == "passed" else "strong") for each in verdicts])
 
 
 def _gate_code(verdicts: Sequence[GateVerdict]) -> int:
@@ -71,29 +71,29 @@ def _verdicts(compared: Comparison, with_pairs: bool) -> Page:
     """Return the ranking with sentences on how to read it, and each pair if they are asked for."""
     from r2med.evaluation.comparison import verdicts
     from r2med.evaluation.records.used_labels import AS_PUBLISHED
-    from r2med.foundation.pages.page import Note, Page, Section
+    from r2med.foundation.pages.page import Page, Paragraph, Section
 
-    notes = [Note(verdicts.mark_rule(compared), "quiet")]
+    notes = [Paragraph(verdicts.mark_rule(compared), "quiet")]
     if compared.labels != AS_PUBLISHED:
-        notes.insert(0, Note(f"Labels: {compared.labels}.", "quiet"))
+        notes.insert(0, Paragraph(f"Labels: {compared.labels}.", "quiet"))
     sections = [Section(compared.heading, [_ranking(compared), *notes])]
     if with_pairs:
         sections += [_pair(compared, pair) for pair in compared.pairs]
     elif len(compared.pairs) == 1 or compared.baseline:
         sections.append(Section("", [_verdict(compared, pair) for pair in compared.pairs]))
-    warnings = [Note(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
+    warnings = [Paragraph(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
     more = [] if with_pairs else [_differing(compared)]
     tested = [sentence for sentence in [verdicts.pairs_tested(compared)] if sentence]
     sections.append(Section("", [verdicts.detectable(compared), *tested, *warnings, *more]))
     return Page("Comparison of systems", sections, kind="comparison")
 
 
-def _verdict(compared: Comparison, pair: Pair) -> Note:
+def _verdict(compared: Comparison, pair: Pair) -> Paragraph:
     from r2med.evaluation.comparison.verdicts import verdict
-    from r2med.foundation.pages.page import Note
+    from r2med.foundation.pages.page import Paragraph
 
     sentence = verdict(pair, compared.tested, compared.lower_is_better)
-    return Note(sentence, "strong" if pair.significant else "")
+    return Paragraph(sentence, "strong" if pair.significant else "")
 
 
 def _pair(compared: Comparison, pair: Pair) -> Section:

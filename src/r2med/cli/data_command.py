@@ -38,11 +38,11 @@ def show_fetched(datasets: Sequence[Dataset]) -> None:
 
 def show_problems(found: Mapping[str, Problems], form: str) -> Shown:
     """Show the problems of each dataset as lines, or as one table. The command ends with 2 if there are any."""
-    from r2med.foundation.pages.page import Note, Page, Section
+    from r2med.foundation.pages.page import Page, Paragraph, Section
 
     code = 2 if any(map(len, found.values())) else 0
     if form == "text":
-        lines = [Note(line, whole=True) for each in found.items() for line in _lines(*each)]
+        lines = [Paragraph(line, whole=True) for each in found.items() for line in _lines(*each)]
         return Shown(Page("Checks of datasets", [Section("", lines)]), code=code)
     findings = {name: problems.findings() for name, problems in found.items()}
     value = [

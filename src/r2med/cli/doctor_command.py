@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def show_diagnosis(diagnosis: Diagnosis) -> Shown:
     """Show the machine. The command ends with 1 if the cache cannot be written, or if an endpoint does not answer."""
     from r2med.foundation.pages.cells import Column
-    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.page import Paragraph, Table, table_page
 
     missing = {name: ", ".join(packages) for name, packages in diagnosis.extras.items()}
     free = f"{diagnosis.cache_free / 1e9:.1f} GB free" if diagnosis.cache_free else "cannot be written to"
@@ -27,8 +27,8 @@ def show_diagnosis(diagnosis: Diagnosis) -> Shown:
         *((f"key {name}", "set" if is_set else "not set") for name, is_set in diagnosis.keys.items()),
         *((server, fault or "answers") for server, fault in diagnosis.endpoints.items()),
     ]
-    notes = [Note("Keys are never shown; endpoints are asked without one.", "quiet")]
-    notes += [Note(line, whole=True) for line in diagnosis.model]
+    notes = [Paragraph("Keys are never shown; endpoints are asked without one.", "quiet")]
+    notes += [Paragraph(line, whole=True) for line in diagnosis.model]
     page = table_page("This machine", Table((Column("what", whole=True), Column("here")), rows), notes=notes)
     failed = not diagnosis.cache_free or any(diagnosis.endpoints.values())
     return Shown(page, {**vars(diagnosis), "cache": str(diagnosis.cache)}, code=1 if failed else 0)

@@ -30,7 +30,7 @@ def show_reproductions(outcomes: Sequence[Reproduction]) -> Shown:
 
 def _reasons(not_run: Sequence[Reproduction]) -> Section:
     """Return a line for each distinct reason why systems were not run. A hub that is away is the reason of many."""
-    from r2med.foundation.pages.page import Note, Section
+    from r2med.foundation.pages.page import Paragraph, Section
 
     systems: dict[tuple[str, ...], list[str]] = {}
     for outcome in not_run:
@@ -38,7 +38,7 @@ def _reasons(not_run: Sequence[Reproduction]) -> Section:
     lines = []
     for errors, names in systems.items():
         which = names[0] if len(names) == 1 else f"{len(names)} systems, such as {names[0]}"
-        lines.append(Note(f"not run: {which}: {'; '.join(errors)}", "error", whole=True))
+        lines.append(Paragraph(f"not run: {which}: {'; '.join(errors)}", "error", whole=True))
     return Section("", lines)
 
 

@@ -24,16 +24,15 @@ def show_found(found: SearchResult, form: str) -> Shown:
 
 def _marked_page(answer: SearchResult) -> Page:
     """Return the passages to read, with their matching words marked."""
-    from r2med.foundation.pages.marked_passages import marked_passage
-    from r2med.foundation.pages.page import Content, Page, Section
+    from r2med.foundation.pages.page import Page, Paragraph, Section
     from r2med.foundation.text.highlight import Words
     from r2med.systems.system.question import NOTHING_FOUND
 
     words = Words.of(answer.question, answer.generated, answer.language)
-    written = [marked_passage("written:", text, words, LETTERS) for text in answer.generated]
+    written = [Paragraph.excerpt("written:", text, words, LETTERS) for text in answer.generated]
     sections = [Section("", written)] if written else []
     for rank, passage in enumerate(answer.passages, 1):
-        parts: list[Content] = [marked_passage("", passage.text, words, LETTERS)]
+        parts = [Paragraph.excerpt("", passage.text, words, LETTERS)]
         sections.append(Section(f"{rank}. {passage.id}", parts, aside=f"{passage.score:.4g}"))
     if not answer.passages:
         sections.append(Section("", [NOTHING_FOUND]))

@@ -29,11 +29,11 @@ def show_entry(entry: Entry, records: Sequence[str] | None, out: str | Path, res
 
 def show_verifications(checked: Sequence[Verification], form: str) -> Shown:
     """Show the verdict on each record. The command ends with 1 if a record does not match."""
-    from r2med.foundation.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.page import Page, Paragraph, Section, Table
 
     heads = ("entry", "system", "dataset", "verdict")
     table = Table.of(heads, [(str(each.entry), each.system, each.dataset, each.verdict) for each in checked])
-    lines = [Note(str(each), whole=True) for each in checked]
+    lines = [Paragraph(str(each), whole=True) for each in checked]
     value = [{**vars(each), "entry": str(each.entry)} for each in checked]
     page = Page("Entries checked against their runs", [Section("", lines if form == "text" else [table])])
     return Shown(page, value, code=1 if any(each.fault for each in checked) else 0)
@@ -43,7 +43,7 @@ def show_pack(manifest: PackManifest, out: str | Path, form: str) -> Shown:
     """Show what a pack holds, and how it is unpacked."""
     from dataclasses import replace
 
-    from r2med.foundation.pages.page import Note, Section
+    from r2med.foundation.pages.page import Paragraph, Section
     from r2med.foundation.store.files import sha256
     from r2med.publication.packs.pack_file import pack_page
 
@@ -51,7 +51,7 @@ def show_pack(manifest: PackManifest, out: str | Path, form: str) -> Shown:
     page = pack_page(manifest, file)
     if form == "text":
         how = f"unpack it elsewhere with: r2med unpack {quoted(file.name)} --sha256 {sha256(file)}"
-        page = replace(page, sections=[*page.sections, Section("", [Note(how, whole=True)])])
+        page = replace(page, sections=[*page.sections, Section("", [Paragraph(how, whole=True)])])
     return Shown(page, manifest.model_dump(mode="json"))
 
 

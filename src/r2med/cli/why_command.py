@@ -28,8 +28,7 @@ def _page(story: Story) -> Page:
     """Return the question, the generated texts, the relevant passages and their ranks."""
     from r2med.evaluation.measure import HEADLINE_MEASURE
     from r2med.evaluation.records.search_language import recorded_language
-    from r2med.foundation.pages.marked_passages import marked_passage
-    from r2med.foundation.pages.page import Content, Note, Page, Section
+    from r2med.foundation.pages.page import Page, Paragraph, Section
     from r2med.foundation.text.highlight import Words
 
     record, query = story.record, story.query
@@ -38,17 +37,18 @@ def _page(story: Story) -> Page:
     value = record.per_query[query.id][str(HEADLINE_MEASURE)]
     of_relevant = Words.of(" ".join(document.text for document in story.relevant), language=language)
     words = Words.of(query.text, story.generated, language)
-    parts: list[Content] = [marked_passage("question:", query.text, of_relevant, LETTERS)]
-    parts += [marked_passage("written:", text, of_relevant, LETTERS) for text in story.generated[:SHOWN]]
-    parts += [Note(f"failed: {name}, {kinds}", "strong") for name, kinds in _failures(story).items()]
+    parts = [Paragraph.excerpt("question:", query.text, of_relevant, LETTERS)]
+    parts += [Paragraph.excerpt("written:", text, of_relevant, LETTERS) for text in story.generated[:SHOWN]]
+    parts += [Paragraph(f"failed: {name}, {kinds}", "strong") for name, kinds in _failures(story).items()]
     for number, document in enumerate(story.relevant):
         letters = LETTERS if number < SHOWN else FEWER_LETTERS
-        parts.append(marked_passage(f"relevant {document.id}, grade {document.grade}:", document.text, words, letters))
+        label = f"relevant {document.id}, grade {document.grade}:"
+        parts.append(Paragraph.excerpt(label, document.text, words, letters))
         for source, common in _shared(document, words).items():
             if common or source == QUESTION:
-                parts.append(Note(f"  shares with {source}: {', '.join(common) or 'nothing'}", "quiet"))
+                parts.append(Paragraph(f"  shares with {source}: {', '.join(common) or 'nothing'}", "quiet"))
     parts += [
-        marked_passage(f"found {rank}. {found.id}, {_grade(found)}:", found.text, words, FEWER_LETTERS)
+        Paragraph.excerpt(f"found {rank}. {found.id}, {_grade(found)}:", found.text, words, FEWER_LETTERS)
         for rank, found in enumerate(story.first, 1)
     ]
     about = f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.display_name}"
@@ -57,10 +57,14 @@ def _page(story: Story) -> Page:
 
 def _shared(document: RelevantDocument, words: Words) -> dict[str, list[str]]:
     """Return the words that a document shares with the question, and those that it shares with generated texts only."""
-    from r2med.foundation.pages.marked_passages import matching_words
+    from r2med.foundation.text.highlight import matches
 
-    found = matching_words(document.text, words)
-    return {QUESTION: [*found["query"], *found["both"]], "what was written alone": found["generated"]}
+    by_source: dict[str, dict[str, str]] = {"query": {}, "generated": {}, "both": {}}
+    for match in matches(document.text, words):
+        if not words.is_common(match.term):
+            by_source[match.kind].setdefault(match.term, document.text[match.start : match.stop].lower())
+    of_question = [*by_source["query"].values(), *by_source["both"].values()]
+    return {QUESTION: of_question, "what was written alone": list(by_source["generated"].values())}
 
 
 def _grade(found: FoundDocument) -> str:

@@ -15,7 +15,7 @@ from r2med.construction.publish.dataset_folder import lacks_reviews
 from r2med.construction.review_items import read_reviews
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Column, Value, shown_dollars
-from r2med.foundation.pages.page import Note, Page, Section, Table, table_page
+from r2med.foundation.pages.page import Page, Paragraph, Section, Table, table_page
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import quoted
 
@@ -27,8 +27,10 @@ def build_page(made: BuildFolder) -> Page:
     """Return what each step kept and left out, and why; then what people and judges said about it."""
     done = made.status()
     page = steps_page(made, done)
-    notes = [Note(line, whole=True) for line in _findings(made, [each for each in done if each])] if all(done) else []
-    return replace(page, sections=[*page.sections, Section("", notes)]) if notes else page
+    if not all(done):
+        return page
+    findings = [Paragraph(line, whole=True) for line in _findings(made, [each for each in done if each])]
+    return replace(page, sections=[*page.sections, Section("", findings)]) if findings else page
 
 
 def _findings(made: BuildFolder, done: Sequence[Done]) -> Iterator[str]:
@@ -72,7 +74,7 @@ def steps_page(made: BuildFolder, done: Sequence[Done | None]) -> Page:
     left_out = f"r2med build show {quoted(made.out)} --step N --rejected shows what a step left out."
     saved = any(step.name == "read-web" and left is not None for step, left in zip(made.plan.steps, done, strict=True))
     hints = (left_out, "" if saved else links_hint(made.out))
-    notes = [Note(hint, "quiet") for hint in hints if hint]
+    notes = [Paragraph(hint, "quiet") for hint in hints if hint]
     return table_page("Steps of a build", Table(columns, rows), notes=notes)
 
 
@@ -86,7 +88,7 @@ def _item(title: str, fields: dict[str, Any]) -> Section:
     for name, value in fields.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         short = f"{text[: LETTERS - 1]}…" if len(text) > LETTERS else text
-        notes.append(Note(f"  {name}: {short}", whole=True))
+        notes.append(Paragraph(f"  {name}: {short}", whole=True))
     return Section(title, notes)
 
 
@@ -100,7 +102,7 @@ def calls_page(plans: Sequence[tuple[str, Plan | None]]) -> Page:
     note = "At most: no step leaves anything out before it has asked. Nothing was asked."
     if len(known) < len(plans):
         note += " Unknown: the step asks about candidates, which mine has not collected yet."
-    return table_page("What the build would ask", Table(columns, rows), notes=[Note(note, "quiet")])
+    return table_page("What the build would ask", Table(columns, rows), notes=[Paragraph(note, "quiet")])
 
 
 def _figures(plan: Plan | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from r2med.data.dataset import Qrels as Qrels
     from r2med.data.dataset import Query as Query
     from r2med.data.dataset_cards import DatasetCard as DatasetCard
-    from r2med.data.given_data import load as load
-    from r2med.data.locating import names as names
+    from r2med.data.dataset_word import names as names
+    from r2med.data.loading import load as load
 
 __getattr__, __dir__ = lazily(__name__)

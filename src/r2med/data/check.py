@@ -7,12 +7,13 @@ from pathlib import Path
 
 from r2med.data.aspects_file import aspect_rows
 from r2med.data.dataset import Dataset, Query
+from r2med.data.dataset_word import DatasetWord
 from r2med.data.loading import read
-from r2med.data.locating import locate
 from r2med.data.nuggets_file import NUGGETS_NAME, nugget_rows
 from r2med.data.problems import DATA_CHECKS, EXAMPLES, Problems
 from r2med.data.source_rows import AspectRow, JudgementRow, QueryRow
 from r2med.data.text_copies import ListedTexts, find_copies
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.finding import Evidence, Finding
 from r2med.foundation.store import Store, default_store
 
@@ -23,20 +24,21 @@ CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
 
 def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     """Return all problems of a dataset. The result is empty if there are none."""
-    store = store or default_store()
-    location = locate(name_or_path, store)
+    word = DatasetWord.parse(name_or_path)
+    if word.files_of_labels:
+        raise UserError(f"{word} has labels of its own, and only datasets are checked: r2med data check {word.word}")
     problems = Problems()
-    reading = read(location, problems, store.about(location.label))
+    reading = read(word, problems, store or default_store())
     dataset, layout = reading.dataset, reading.layout
     # Read again for the line numbers. Faults inside the lines have been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
     _check_aspects(dataset, list(aspect_rows(layout, Problems())), problems)
-    _check_nuggets(dataset, location.folder / NUGGETS_NAME, problems)
+    _check_nuggets(dataset, layout.root / NUGGETS_NAME, problems)
     judged = layout.qrels_file.is_file()
     _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, judged, problems)
     _check_repeats(dataset, layout.query_file, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
-    _check_counts(dataset, reading.document_rows, location.folder, problems)
+    _check_counts(dataset, reading.document_rows, layout.root, problems)
     if dataset.card and dataset.card.judge_test:
         problems.notice(f"the card says about its labels: {dataset.card.judge_test}")
     return problems

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from r2med.data.dataset import Dataset
+from r2med.data.dataset_word import names
 from r2med.data.loading import load_dataset
-from r2med.data.locating import names
 from r2med.data.tables.importing import plan_import
 from r2med.data.tables.table_import import write_import
 from r2med.foundation.core.errors import UserError

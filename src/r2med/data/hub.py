@@ -11,6 +11,7 @@ from typing import Any
 
 from r2med.data.dataset_cards import Hub
 from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, local_tables, tables
+from r2med.data.layouts.hub_tables import UnknownColumnsError
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store, digest
 from r2med.foundation.text.plurals import counted, shown_bytes
@@ -110,6 +111,46 @@ def fetch_tables(asked: Hub, store: Store) -> FetchedTables:
     content = {role: [table.config, table.split, *table.files] for role, table in fetched.items()}
     store.remember(note, {"repository": hub.repository, "revision": hub.revision, "tables": content})
     return FetchedTables(folder, hub, fetched)
+
+
+def stated_licence(folder: Path) -> str:
+    """Return the licence that a repository card states; empty if it states none or cannot be read."""
+    readme = folder / "README.md"
+    try:
+        from huggingface_hub import metadata_load
+
+        metadata = metadata_load(readme) if readme.is_file() else None
+    except Exception:  # any YAML error: the licence is then not stated
+        return ""
+    return str(metadata.get("license") or "") if isinstance(metadata, dict) else ""
+
+
+def guessed_folder(fetched: FetchedTables, name: str, unknown: UnknownColumnsError, store: Store) -> tuple[Path, str]:
+    """Return a folder in R2MED's layout made of tables with unknown columns, and the guess of `data import`.
+
+    Raises UserError if the guesser finds no documents either.
+    """
+    from r2med.data.tables.importing import plan_import
+
+    files = dict.fromkeys(fetched.folder / file for table in fetched.tables.values() for file in table.files)
+
+    def build(folder: Path) -> dict[str, Any]:
+        try:
+            plan = plan_import(list(files))
+        except UserError as error:
+            raise UserError(f"{unknown}; {error}") from None
+        plan.write(folder / "dataset")
+        return {"dataset": name, "guess": "; ".join(_guess(part) for part in plan.parts)}
+
+    names = [str(file.relative_to(fetched.folder)) for file in files]
+    key = digest(["hub guess 1", fetched.hub.repository, fetched.hub.revision, names])
+    made = store.about(name).make("hub", key, build)
+    return made.path / "dataset", str(made.meta["guess"])
+
+
+def _guess(part: Any) -> str:
+    columns = ", ".join(f"{role}: {column}" for role, column in part.columns.items())
+    return f"{part.kind} from {part.table} ({columns})"
 
 
 def _local_tables(hub: Hub, folder: Path) -> FetchedTables:

@@ -1,4 +1,4 @@
-"""Load datasets: the bundled demo, folders of any layout, and datasets of the hub."""
+"""Load the dataset of a word: fetch its files if necessary, find their layout, and read them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
+from r2med.data import hub as hub_client
 from r2med.data.aspects_file import aspect_rows, gather_aspects
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import DatasetCard
-from r2med.data.layouts import Layout
-from r2med.data.locating import Location, locate, place_folder, place_name
-from r2med.data.overlays import Overlay, add_labels, overlay_files
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, cards, demo_cards, groups
+from r2med.data.dataset_word import DatasetWord, GivenData, local_path
+from r2med.data.irds import PREFIX as IRDS_PREFIX
+from r2med.data.irds import irds_folder
+from r2med.data.layouts import Layout, detect
+from r2med.data.layouts.detect import unpack_advice
+from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
+from r2med.data.overlays import Overlay, add_labels, given_overlays
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather, read_judgements
 from r2med.data.query_file import gather_queries
 from r2med.data.source_rows import DocumentRow
-from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.errors import UserError, nearest, nearest_path, refuse_table, unknown
 from r2med.foundation.store import Store, default_store, digest
-from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import file_state
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import quoted
@@ -30,6 +35,20 @@ log = logging.getLogger("r2med")
 
 LARGE_CORPUS = 1_000_000
 """Number of documents from which the ids of a corpus may not be cached. Each look-up then waits for the disk."""
+
+SHOWN_DIGITS = 7
+"""Number of digits of a commit in messages."""
+
+
+@dataclass(frozen=True)
+class DatasetFiles:
+    """The files of a dataset on this machine."""
+
+    layout: Layout
+    card: DatasetCard | None
+    source: str = ""
+    """REPOSITORY@COMMIT of a dataset of the hub; empty for a user's folder."""
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,54 +60,54 @@ class FolderReading:
     document_rows: int
 
 
-def load_dataset(name_or_path: str | Path, store: Store | None = None) -> Dataset:
+def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
+    """Load one dataset by its name, `demo/NAME`, `hub:ORG/NAME`, `irds:ID` of ir_datasets, or the path of a folder.
+
+    `NAME+FILE.jsonl` adds the labels of an overlay.
+    """
+    refuse_table(
+        name_or_path, "a dataset", "a name or a folder; for tables in memory: r2med.Dataset.of(queries, corpus, qrels)"
+    )
+    return load_dataset(DatasetWord.typed(name_or_path), store)
+
+
+def loaded(given: GivenData, store: Store | None = None) -> Dataset:
+    """Return the dataset, which is loaded if its name or folder is given."""
+    return given if isinstance(given, Dataset) else load(given, store)
+
+
+def with_overlays(
+    dataset: str | Path | Dataset,
+    overlays: str | Path | Overlay | Sequence[str | Path | Overlay],
+) -> Dataset:
+    """Return the dataset with the labels of overlays, called NAME+OVERLAY.
+
+    An overlay without labels for this dataset changes nothing. Raises UserError if an overlay names a query or document
+    that the dataset does not have.
+    """
+    return add_labels(loaded(dataset), given_overlays(overlays))
+
+
+def load_dataset(word: str | Path | DatasetWord, store: Store | None = None) -> Dataset:
     """Load a dataset by a word whose meaning is decided: a known name is the known set, never a folder.
 
-    What a person typed is loaded by `load` (`data/given_data.py`).
+    What a person typed is loaded by `load`.
     """
-    if isinstance(name_or_path, str):
-        name_or_path, files = overlay_files(name_or_path)
-        if files:
-            return _labelled(load_dataset(name_or_path, store), [Overlay.read(file) for file in files])
-    store = store or default_store()
-    return _reported(_loaded(locate(name_or_path, store), str(name_or_path), store))
+    meant = word if isinstance(word, DatasetWord) else DatasetWord.parse(word)
+    if meant.files_of_labels:
+        plain = load_dataset(replace(meant, files_of_labels=()), store)
+        return _labelled(plain, [Overlay.read(file) for file in meant.files_of_labels])
+    problems = Problems()
+    dataset = read(meant, problems, store or default_store()).dataset
+    problems.raise_first(meant.word)
+    for notice in dataset.notices:
+        log.info("%s", notice)
+    return dataset
 
 
 def load_new(folder: Path, name: str, own_folder: Path | None, store: Store) -> Dataset:
     """Load a folder that will be moved or removed. In the store it has the name and the folder of the dataset."""
-    location = replace(locate(folder, store), name=name, own_folder=own_folder)
-    return _reported(_loaded(location, str(folder), store))
-
-
-def name_of(word: str | Path, store: Store | None = None) -> str:
-    """Return the name of a dataset in records. Only files of overlays are read for it.
-
-    Raises UserError if one of them is missing.
-    """
-    plain, files = overlay_files(word) if isinstance(word, str) else (word, ())
-    if files:
-        name = name_of(plain, store)
-        return "+".join([name, *(each.name for each in map(Overlay.read, files) if name in each.datasets)])
-    return place_name(word)
-
-
-def label_of(word: str, store: Store) -> str:
-    """Return the label of a dataset in the store."""
-    return dataset_label(name_of(word, store), place_folder(word))
-
-
-def _loaded(location: Location, word: str, store: Store) -> Dataset:
-    problems = Problems()
-    own = store.about(location.label, alone=True)
-    dataset = replace(read(location, problems, own).dataset, own_folder=location.own_folder)
-    problems.raise_first(word)
-    return dataset
-
-
-def _reported(dataset: Dataset) -> Dataset:
-    for notice in dataset.notices:
-        log.info("%s", notice)
-    return dataset
+    return load_dataset(replace(DatasetWord.parse(folder), name=name, own_folder=own_folder), store)
 
 
 def _labelled(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
@@ -100,18 +119,101 @@ def _labelled(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
     return add_labels(dataset, overlays)
 
 
-def read(location: Location, problems: Problems, store: Store) -> FolderReading:
+def announce_fetching(words: Sequence[str], store: Store) -> None:
+    """Log in one line how many bytes datasets still need from the hub, and about how many minutes that takes."""
+    hubs = [hub for word in words if (hub := DatasetWord.parse(word).hub)]
+    hub_client.announce_downloads(hubs, store)
+
+
+def dataset_files(word: DatasetWord, store: Store) -> DatasetFiles:
+    """Return the files that a word means, and fetch them first if necessary."""
+    if word.hub:
+        return _fetched(word, store)
+    if word.word.startswith(IRDS_PREFIX):
+        folder = irds_folder(word.name, store)
+    elif word.folder:
+        folder = word.folder
+        if not folder.is_dir():  # the folder of a path exists, or the word would be unknown
+            raise UserError(f"the card of {word.word} names the folder {folder}, which does not exist")
+    elif word.card and word.card.by_hand:
+        folder = _folder_by_hand(word.card, store)
+    else:
+        raise _not_a_dataset(word)
+    return DatasetFiles(detect(folder), word.card, notices=_renamed(word.name, folder))
+
+
+def _fetched(word: DatasetWord, store: Store) -> DatasetFiles:
+    """Return the files of a repository of the hub: R2MED's layout, or tables, whose columns are guessed if unknown."""
+    assert word.hub is not None
+    if word.card and word.hub.is_whole:
+        source = f"{word.hub.repository}@{word.hub.revision}"
+        layout = detect(hub_client.snapshot(word.hub, store))
+        return DatasetFiles(layout, word.card, source, _renamed(word.name, source))
+    fetched = hub_client.fetch_tables(word.hub, store.about(word.name))
+    card = word.card or DatasetCard(name=word.name, hub=fetched.hub, licence=hub_client.stated_licence(fetched.folder))
+    source = f"{fetched.hub.repository}@{fetched.hub.revision}"
+    shown_source = source[: len(fetched.hub.repository) + 1 + SHOWN_DIGITS]
+    try:
+        layout = HubTables(fetched.folder, fetched.tables)
+        taken = layout.summary()
+    except UnknownColumnsError as unknown_columns:
+        folder, guess = hub_client.guessed_folder(fetched, word.name, unknown_columns, store)
+        layout, taken = detect(folder), f"guessed {guess}"
+    return DatasetFiles(layout, card, source, (f"{shown_source}: {taken}", *_renamed(word.name, source)))
+
+
+def _renamed(name: str, place: str | Path) -> tuple[str, ...]:
+    """Return a notice about data that have the name of a known dataset and are not that dataset."""
+    known = name.removeprefix(OWN_PREFIX)
+    return (f"{place} is not the source of the known dataset {known}: its name is {name}",) if known != name else ()
+
+
+def _folder_by_hand(card: DatasetCard, store: Store) -> Path:
+    folder = store.root / "by-hand" / card.name
+    if not folder.is_dir():
+        raise UserError(
+            f"{card.name} must be fetched by hand. {card.by_hand} Put it as corpus.jsonl, queries.jsonl and "
+            f"qrels/test.tsv (BEIR's layout) into {folder}, or name another folder"
+        )
+    return folder
+
+
+def _not_a_dataset(meant: DatasetWord) -> UserError:
+    """Return the error for a word without a dataset: a group, a file, a card without a source, or an unknown word."""
+    word = meant.word
+    if meant.card:
+        return UserError(f"the card of {word} names neither a folder nor a hub repository: add one, or give a path")
+    if members := groups().get(word):
+        return UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
+    file = local_path(word)
+    if file.exists():
+        importing = f"r2med data import {quote(word)} --out {quote(file.stem)}"
+        table = f"{word} is a file, and a dataset is a folder; {importing} makes one of a table"
+        return UserError(unpack_advice(file) or table)
+    known_words = [*cards(), *groups(), *demo_cards()]
+    if not nearest(word, known_words) and (beside := nearest_path(word)):
+        return UserError(f"no dataset or folder {word!r}{beside}: r2med list datasets shows all datasets")
+    return unknown("dataset or folder", word, known_words, "r2med list datasets shows all")
+
+
+def read(word: DatasetWord, problems: Problems, store: Store) -> FolderReading:
     """Read as much of a dataset as possible. Faults are reported to `problems`."""
-    name, folder, card, layout = location.name, location.folder, location.card, location.layout
-    problems.notices += location.notices
-    qrels = _qrels(layout, card, problems)
+    files = dataset_files(word, store)
+    layout, name, folder = files.layout, word.name, files.layout.root
+    store = store.about(word.label, alone=True)
+    problems.notices += files.notices
+    qrels = _qrels(layout, files.card, problems)
     queries = gather_queries(layout, qrels, problems)
-    corpus, document_rows = _corpus(layout, card.characters if card else 0, problems, store)
+    corpus, document_rows = _corpus(layout, files.card.characters if files.card else 0, problems, store)
     aspects = gather_aspects(aspect_rows(layout, problems), problems)
     flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(folder)})"] if problems.flaws else []
     flaws += _unknown(name, queries, corpus, qrels, store)
-    notices = (*problems.notices, *flaws)
-    dataset = Dataset(*(name, queries, corpus, qrels, card, folder, location.source), notices=notices, aspects=aspects)
+    dataset = Dataset(
+        *(name, queries, corpus, qrels, files.card, folder, files.source),
+        notices=(*problems.notices, *flaws),
+        aspects=aspects,
+        own_folder=word.own_folder,
+    )
     return FolderReading(dataset, layout, document_rows)
 
 

@@ -100,7 +100,7 @@ def answer(
     The result has a record for each combination, and errors for those that have none. Raises UserError if all failed.
     """
     from r2med.assessment.answers.answering import all_repeats, plan_answers
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.core.plan import of_all_runs
@@ -188,7 +188,7 @@ def analyse(
     `systems` names of systems with records in `results`, record files or folders. `settings` are fields of `Setup`.
     """
     from r2med.analysis.analysis import analysis_plans, checked_names, run_analyses
-    from r2med.data.given_data import each_dataset
+    from r2med.data.dataset_word import each_dataset, given_data
     from r2med.foundation.core.one_or_many import flattened, several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
@@ -196,7 +196,12 @@ def analyse(
 
     wanted = checked_names(flattened(names))
     material: dict[str, Any] = {
-        **{"data": each_dataset(data), "systems": several(systems), "results": results, "max_failures": max_failures},
+        **{
+            "data": each_dataset(given_data(data)),
+            "systems": several(systems),
+            "results": results,
+            "max_failures": max_failures,
+        },
         **({"measure": measure} if measure is not None else {}),
         **{"model": model or "", "synonyms": synonyms, "queries": queries},
     }
@@ -233,7 +238,7 @@ def reproduce(
     over its runs are compared. Raises UserError if there are no such systems. The plan without data has all known
     scores, and the published rows that cannot be run.
     """
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable

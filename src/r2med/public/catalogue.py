@@ -12,7 +12,7 @@ from r2med.public.listing import Listing
 def listed(kind: str | None, folder: Path | None = None) -> Listing:
     """Return the choices of one kind, or the kinds. `folder` is that of overlays."""
     from r2med.foundation.pages.cells import Column
-    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.page import Paragraph, Table, table_page
 
     if kind == "overlays":
         return _overlays(folder or Path("overlays"))
@@ -22,7 +22,7 @@ def listed(kind: str | None, folder: Path | None = None) -> Listing:
         raise unknown("kind of list", kind, MEANING, "r2med list shows all")
     if kind:
         return LISTS[kind]()
-    note = Note("r2med list KIND lists one kind, r2med show NAME shows one entry of it.", "quiet")
+    note = Paragraph("r2med list KIND lists one kind, r2med show NAME shows one entry of it.", "quiet")
     table = Table((Column("kind", whole=True), Column("what")), [list(row) for row in MEANING.items()])
     return Listing(table_page("Kinds of lists", table, notes=[note]), list(MEANING))
 
@@ -31,7 +31,7 @@ def _datasets() -> Listing:
     """Return every dataset and group by name."""
     from r2med.data.dataset_cards import cards, groups
     from r2med.foundation.pages.cells import Column, Value
-    from r2med.foundation.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.page import Page, Paragraph, Section, Table
 
     rows: list[list[Value]] = []
     for card in cards().values():
@@ -39,7 +39,7 @@ def _datasets() -> Listing:
         rows.append([card.name, card.task, card.scenario, *counts, card.licence])
     sizes = [Column(head, "integer", missing="") for head in ("#Q", "#D")]
     columns = (Column("dataset"), Column("task"), Column("scenario"), *sizes, Column("licence"))
-    members = [Note(f"group {group}: {', '.join(names)}") for group, names in groups().items()]
+    members = [Paragraph(f"group {group}: {', '.join(names)}") for group, names in groups().items()]
     page = Page("Datasets", [Section("", [Table(columns, rows)]), Section("", members)])
     datasets = [card.model_dump(mode="json", exclude_defaults=True) for card in cards().values()]
     return Listing(page, {"datasets": datasets, "groups": groups()})
@@ -48,7 +48,7 @@ def _datasets() -> Listing:
 def _stages() -> Listing:
     """Return every stage by its kind: expand, retrieve, rerank."""
     from r2med.foundation.pages.cells import Column
-    from r2med.foundation.pages.page import Note, Page, Section, Table
+    from r2med.foundation.pages.page import Page, Paragraph, Section, Table
     from r2med.public.stage_help import PURPOSE, stage_rows
 
     rows = {kind: list(stage_rows(kind)) for kind in PURPOSE}
@@ -56,7 +56,7 @@ def _stages() -> Listing:
     sections = [
         Section(f"{kind}:", [Table(columns, rows[kind])], aside=aside, aside_tone="") for kind, aside in PURPOSE.items()
     ]
-    sections.append(Section("", [Note("r2med show NAME prints the settings of one.", "quiet")]))
+    sections.append(Section("", [Paragraph("r2med show NAME prints the settings of one.", "quiet")]))
     value = [{"name": name, "kind": kind, "summary": text} for kind in PURPOSE for name, text in rows[kind]]
     return Listing(Page("Stages", sections), value)
 
@@ -112,7 +112,7 @@ def _models() -> Listing:
 def _llms() -> Listing:
     """Return every LLM that has a card; any other runs with --llm NAME --base-url URL."""
     from r2med.foundation.pages.cells import Column, Value
-    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.page import Paragraph, Table, table_page
     from r2med.models.llm.llm_cards import LLMS
 
     rows: list[list[Value]] = []
@@ -121,14 +121,14 @@ def _llms() -> Listing:
         rows.append([card.spec, card.backend, *known, card.model])
     prices = [Column(head, "dollars", missing="") for head in ("$/M in", "$/M out")]
     columns = (Column("name", whole=True), Column("runs on", whole=True), *prices, Column("model"))
-    note = Note("Dollars per million tokens; without a figure the price is not known.", "quiet")
+    note = Paragraph("Dollars per million tokens; without a figure the price is not known.", "quiet")
     value = [card.model_dump(mode="json", exclude_defaults=True) for card in LLMS.values()]
     return Listing(table_page("LLMs", Table(columns, rows), notes=[note]), value)
 
 
 def _prompts() -> Listing:
     """Return the prompt templates of each method, and the sets of templates that can replace them."""
-    from r2med.foundation.pages.page import Note, Table, table_page
+    from r2med.foundation.pages.page import Paragraph, Table, table_page
     from r2med.models.prompts.prompt_sets import methods, named_templates, prompt_sets
     from r2med.public.named_things import fixed_templates
 
@@ -139,7 +139,7 @@ def _prompts() -> Listing:
         Table.of(("set", "has"), [(name, ", ".join(templates)) for name, templates in sets.items()]),
         Table.of(("fixed", "asked by"), [(name, f"r2med {name.split('/')[0]}") for name in fixed]),
     )
-    note = Note("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "quiet")
+    note = Paragraph("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "quiet")
     value = {"methods": methods(), "sets": sets, "fixed": fixed}
     return Listing(table_page("Prompt templates", *tables, notes=[note]), value)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.data.loading import name_of
+from r2med.data.dataset_word import DatasetWord
 from r2med.evaluation.records.dataset_texts import dataset_texts
 from r2med.evaluation.records.quoting_files import Hashes, quoting_files, text_hashes
 from r2med.evaluation.records.text_files import files_with_texts, has_records
@@ -154,7 +154,7 @@ def _labels(word: str, store: Store) -> list[str]:
     folder = Path(word).expanduser()
     is_folder = folder.is_dir() or len(folder.parts) > 1
     known = dataset_labels(store)
-    name = name_of(word, store)
+    name = DatasetWord.parse(word).record_name
     return labels_of(name, folder if is_folder else None, known) or [name]
 
 
@@ -178,7 +178,7 @@ def _result_files(folders: Sequence[Path], word: str, labels: Sequence[str], oth
 def _names(word: str, labels: Sequence[str]) -> set[str]:
     """Return the names that a dataset has in records and boards."""
     gone = {Path(word).name} if not Path(word).is_dir() else set()  # a folder here has its own name
-    return {name_of(word), *gone, *map(name_in, labels)}
+    return {DatasetWord.parse(word).record_name, *gone, *map(name_in, labels)}
 
 
 def _places(word: str, labels: Sequence[str], others: Collection[str]) -> Iterator[Path]:

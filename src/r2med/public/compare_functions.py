@@ -121,7 +121,7 @@ def compare(
     """
     from dataclasses import replace
 
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.data.overlays import given_overlays
     from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
     from r2med.evaluation.comparison.report import write_report

@@ -130,9 +130,8 @@ def example_data(
 
 def fetch_data(data: Annotated[str | Path | Sequence[str | Path], _DATASETS]) -> tuple[Dataset, ...]:
     """Download datasets and prepare their corpora, so that later runs need no network."""
-    from r2med.data.given_data import dataset_names
-    from r2med.data.loading import load_dataset
-    from r2med.data.locating import announce_fetching
+    from r2med.data.dataset_word import dataset_names
+    from r2med.data.loading import announce_fetching, load_dataset
     from r2med.foundation.store import default_store
 
     words = dataset_names(data)
@@ -146,7 +145,7 @@ def check_data(data: Annotated[str | Path | Sequence[str | Path], _DATASETS]) ->
     Return the problems of each dataset by its name.
     """
     from r2med.data.check import check
-    from r2med.data.given_data import dataset_names
+    from r2med.data.dataset_word import dataset_names
 
     return {name: check(name) for name in dataset_names(data)}
 
@@ -162,7 +161,7 @@ def export_data(
 
     Return the new folder. Raises UserError if the folder exists already, or if the layout cannot hold an id.
     """
-    from r2med.data.given_data import loaded
+    from r2med.data.loading import loaded
     from r2med.publication.bridges.data_export import write_layout
 
     write_layout(loaded(data), layout, Path(out))
@@ -211,7 +210,7 @@ def training_data(
     """
     from r2med.assessment.training.training_formats import DEFAULT_FORMAT, training_format
     from r2med.assessment.training.training_set import TrainingPlan
-    from r2med.data.given_data import loaded
+    from r2med.data.loading import loaded
     from r2med.data.overlays import given_overlays, overlay_files
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store

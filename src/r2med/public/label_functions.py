@@ -66,7 +66,7 @@ def advise(
     the cheapest pipeline that surely loses no more than this many points. Raises UserError if too few questions are
     judged or can be answered.
     """
-    from r2med.data.given_data import loaded
+    from r2med.data.loading import loaded
     from r2med.evaluation.advice.ladder import advice_for
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
@@ -163,7 +163,7 @@ def judge(
     UserError if a judge fails its controls, or if there is nothing to label.
     """
     from r2med.assessment.judgements.committee import all_repeats, plan_judging
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.data.overlays import check_overlay_name
     from r2med.evaluation.records.collection import collect, given_records
     from r2med.evaluation.records.relabelled import recorded_datasets
@@ -214,7 +214,7 @@ def nuggets(
     Raises UserError if no query has a reference answer, or if the LLM wrote nothing that can be used.
     """
     from r2med.assessment.answers.nugget_making import plan_nuggets
-    from r2med.data.given_data import loaded
+    from r2med.data.loading import loaded
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import running

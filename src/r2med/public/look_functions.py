@@ -40,7 +40,7 @@ def why(
     query, or if the data have changed since the record was made.
     """
     from r2med.data.dataset import Dataset
-    from r2med.data.locating import unambiguous
+    from r2med.data.dataset_word import DatasetWord
     from r2med.evaluation.running.story import find_record, query_story
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.core.spec import joined_words
@@ -55,7 +55,7 @@ def why(
         return query_story(str(given), query, data, setup)
     if isinstance(given, Dataset):
         return query_story(find_record(named[0], given.name, results), query, data or given, setup)
-    word = unambiguous(given if isinstance(given, Path) else str(given))
+    word = str(DatasetWord.typed(given if isinstance(given, Path) else str(given)))
     folder = word if Path(word).is_dir() else None
     return query_story(find_record(named[0], word, results), query, data or folder, setup)
 
@@ -129,7 +129,7 @@ def search(
     """
     from dataclasses import replace
 
-    from r2med.data.given_data import loaded
+    from r2med.data.loading import loaded
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.runtime.setup import Setup
     from r2med.systems.system.question import ask

@@ -58,13 +58,13 @@ def clear_cache(
     overlays, …) are never removed: those that quote the dataset are listed. Without `yes`, nothing is removed. The
     page counts the files of each folder, and the value names every file.
     """
-    from r2med.data.locating import unambiguous
+    from r2med.data.dataset_word import DatasetWord
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.public.clearing import Clearing
     from r2med.public.listing import listed_lines
 
-    word = unambiguous(dataset) if dataset else ""
+    word = str(DatasetWord.typed(dataset)) if dataset else ""
     wanted = Clearing(word, model or "", llm or "", everything, tuple(map(Path, several(results))))
     lines = list(wanted.carry_out(store or default_store(), yes))
     by_folder = [sentence for line in lines for sentence in line.by_folder()]

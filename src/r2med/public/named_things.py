@@ -201,7 +201,7 @@ KINDS = tuple(_FINDERS)
 def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
     """Return what a name means in one kind, as sections of a page."""
     from r2med.assessment.judgements.overlay_files import overlays_page
-    from r2med.foundation.pages.page import Note, Section, Table, Verbatim
+    from r2med.foundation.pages.page import Paragraph, Section, Table, Verbatim
     from r2med.public.stage_help import stage_section
     from r2med.publication.packs.pack_file import PackManifest, pack_page
 
@@ -215,7 +215,7 @@ def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
         return [Section("", [Verbatim(f"{title} ({each['file']})", each["text"])]) for title, each in value.items()]
     if kind == "prompts":
         more = f"(r2med show --kind prompts {name} prints them)"
-        return [Section("", [Note(f"prompts: {', '.join(value)} {more}", whole=True)])]
+        return [Section("", [Paragraph(f"prompts: {', '.join(value)} {more}", whole=True)])]
     sections = []
     if fields := {key: field for key, field in value.items() if key != "sizes"}:
         table = Table.of(("field", "value"), [(key, _shown(field)) for key, field in fields.items()])
@@ -225,12 +225,13 @@ def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
 
 def _sizes(name: str, sizes: list[dict[str, Any]]) -> Iterator[Section]:
     from r2med.data.stats import Stats
-    from r2med.foundation.pages.page import Note, Section
+    from r2med.foundation.pages.page import Paragraph, Section
 
     if sizes:
         yield Section("", [_sizes_table([Stats(**each) for each in sizes])])
     else:
-        yield Section("", [Note(f"Its sizes are shown when it is on this machine: r2med data fetch {name}", "quiet")])
+        advice = f"Its sizes are shown when it is on this machine: r2med data fetch {name}"
+        yield Section("", [Paragraph(advice, "quiet")])
 
 
 def _sizes_table(sizes: list[Stats]) -> Table:

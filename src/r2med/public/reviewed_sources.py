@@ -15,7 +15,8 @@ from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.dataset_folder import lacks_reviews
 from r2med.construction.publish.label_trust import agreement_page
 from r2med.construction.review_items import add_reviews, items_by_kind, read_reviews, review_rubrics
-from r2med.data.given_data import GivenData, data_words, given_data, loaded
+from r2med.data.dataset_word import GivenData, data_words, given_data
+from r2med.data.loading import loaded
 from r2med.data.overlays import SUFFIX, check_overlay_name
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.json_value import page_value
@@ -51,7 +52,7 @@ def _refuse_kind(path: Path, kind: str | None) -> None:
 
 
 def _nugget_data(path: Path, data: Any) -> GivenData:
-    given: list[GivenData] = given_data(data)
+    given = given_data(data)
     if len(given) != 1:
         raise UserError(f"{path} has nuggets: name the dataset of its questions with --data NAME")
     return given[0]

@@ -100,7 +100,7 @@ def run(
     the LLMs and shuffles anew, and has its own record. `name` is what tables call the only system, so that two versions
     of it stay side by side; of several versions under one name, the one that was run last counts.
     """
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.evaluation.running.batch import check_texts_are_used, plan_run, shown_measure
     from r2med.evaluation.running.results import check_order
     from r2med.foundation.core.errors import UserError
@@ -170,7 +170,7 @@ def lock(
     Nothing is searched or asked. Without a baseline, every pair of systems is compared. The other arguments are those
     of `run`. Raises UserError if a system cannot run, or if the file exists: a lock is decided once.
     """
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.evaluation.measure.measures import HEADLINE_MEASURE
     from r2med.evaluation.running.batch import plan_run
     from r2med.evaluation.running.evaluation import DEPTH
@@ -235,7 +235,7 @@ def generate(
     are out/DATASET/METHOD/LLM/query_with_hydoc.jsonl. A file with more texts is replaced only with `overwrite`.
     `settings` are fields of `Setup`. The default data are the demo.
     """
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.evaluation.running.text_generation import plan_generation
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running

@@ -66,7 +66,8 @@ def verify(
     by name: in `data`, in the benchmark or in the demo. Of answer records, all is computed again that needs no LLM.
     Raises UserError if the file `verdicts` is inside a folder of entries or runs.
     """
-    from r2med.data.given_data import given_data, loaded
+    from r2med.data.dataset_word import given_data
+    from r2med.data.loading import loaded
     from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.publication.leaderboard.verification import verified_entries
@@ -101,7 +102,7 @@ def pack(
     that you gave, are not inside. Raises UserError if the store no longer has what a record needs, or if the pack would
     hold a secret. `settings` are fields of `Setup`.
     """
-    from r2med.data.given_data import given_data
+    from r2med.data.dataset_word import given_data
     from r2med.evaluation.records.collection import given_records
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.runtime.runtime import running

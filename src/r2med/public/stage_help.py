@@ -52,18 +52,18 @@ def stage_pages(name: str) -> list[dict[str, Any]]:
 def stage_section(page: Mapping[str, Any]) -> Section:
     """Return the help of a stage as a section of a page."""
     from r2med.foundation.pages.cells import Column
-    from r2med.foundation.pages.page import Note, Section, Table
+    from r2med.foundation.pages.page import Paragraph, Section, Table
 
-    typed = Note(f"typed: {page['typed']}")
+    typed = Paragraph(f"typed: {page['typed']}")
     aside = f"({page['kind']}): {page['summary']}"
-    notes = [Note(""), *map(Note, page["notes"])] if page["notes"] else []
+    notes = [Paragraph(""), *map(Paragraph, page["notes"])] if page["notes"] else []
     if not page["settings"]:
         return Section(page["name"], [typed, "It has no settings.", *notes], aside=aside, aside_tone="")
     rows = [
         (s["name"], s["default"] or _NO_DEFAULT[s["required"]], s["values"], s["meaning"]) for s in page["settings"]
     ]
     columns = (Column("setting", whole=True), Column("default"), Column("values"), Column("meaning"))
-    return Section(page["name"], [typed, *notes, Note(""), Table(columns, rows)], aside=aside, aside_tone="")
+    return Section(page["name"], [typed, *notes, Paragraph(""), Table(columns, rows)], aside=aside, aside_tone="")
 
 
 _NO_DEFAULT = {True: "(needed)", False: ""}

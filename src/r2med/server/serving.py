@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from r2med.assessment.review.label_reviews import REVIEWED_QUERIES
-from r2med.data.given_data import load
+from r2med.data.loading import load
 from r2med.foundation.core.errors import UserError, check_installed, unknown
 from r2med.foundation.core.one_or_many import several
 from r2med.foundation.engine.reporting import announcing, steps_ended

@@ -14,8 +14,8 @@ from r2med.construction.publish.dataset_folder import lacks_reviews, write_outpu
 from r2med.construction.publish.datasheet import query_origins
 from r2med.data import load
 from r2med.data.check import check
+from r2med.data.dataset_word import DatasetWord
 from r2med.data.layouts.hub_listing import config_files
-from r2med.data.loading import name_of
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
@@ -39,7 +39,7 @@ def rows(path: Path) -> list[dict]:
 
 
 def test_the_folder_has_no_flaw_and_is_evaluated_under_its_own_name(folder, store, tmp_path):
-    assert name_of(folder) == "small"
+    assert DatasetWord.parse(folder).name == "small"
     problems = check(folder, store)
     assert (problems.flaws, problems.notices) == ([], ["the card says about its labels: judge not tested"])
     record = evaluate("bm25", folder, tmp_path / "results", store=store)

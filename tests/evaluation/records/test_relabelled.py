@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from r2med import UserError, load, run
-from r2med.data.given_data import with_overlays
+from r2med.data.loading import with_overlays
 from r2med.data.overlays import Overlay, OverlayLabel
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.local_datasets import local_datasets

@@ -15,7 +15,7 @@ from r2med.foundation.pages.csv_text import csv_rows, table_csv
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.latex import table_latex
 from r2med.foundation.pages.markdown import table_markdown
-from r2med.foundation.pages.page import Bars, Bullets, Curves, Dots, MarkedText, Note, Page, Section, Table, Verbatim
+from r2med.foundation.pages.page import Bullets, Dots, Page, Paragraph, Section, Table, Verbatim
 from r2med.foundation.pages.rendering import FORMATS, rendered
 from r2med.foundation.pages.terminal import print_page
 
@@ -37,15 +37,14 @@ EVERYTHING = Page(
             HOSTILE,
             [
                 HOSTILE,
-                Note(HOSTILE, "strong"),
+                Paragraph(HOSTILE, "strong"),
                 Bullets([HOSTILE]),
                 Verbatim(HOSTILE, HOSTILE),
-                MarkedText(HOSTILE, [(HOSTILE, "query"), (HOSTILE, "")]),
+                Paragraph(HOSTILE * 2, label=HOSTILE, marks=[(0, len(HOSTILE), "query")]),
                 PAPER,
                 ESTIMATES,
-                Bars(HOSTILE, [(HOSTILE, 3)]),
-                Dots([(HOSTILE, {HOSTILE: ESTIMATE})], HOSTILE),
-                Curves({HOSTILE: [(1.0, ESTIMATE), (10.0, ESTIMATE)]}, HOSTILE, HOSTILE, log=True),
+                Table.of_counts(HOSTILE, [(HOSTILE, 3)]),
+                Table.of((HOSTILE,), [(HOSTILE,)], chart=Dots([(HOSTILE, {HOSTILE: ESTIMATE})], HOSTILE)),
             ],
             lead=HOSTILE,
             notes=[HOSTILE],

@@ -4,7 +4,7 @@ import re
 
 from r2med.foundation.pages.estimate import Estimate
 from r2med.foundation.pages.html import page_html
-from r2med.foundation.pages.page import Bars, Curves, Dots, Page, Section, Table
+from r2med.foundation.pages.page import Dots, Page, Section, Table
 
 HOSTILE = '"><script>alert(1)</script>&\u202e'
 ESTIMATE = Estimate(0.5, 0.25, 0.75)
@@ -12,10 +12,8 @@ ESTIMATE = Estimate(0.5, 0.25, 0.75)
 
 def page(rows: int = 1, has_files: bool = True) -> Page:
     dots = Dots([(HOSTILE, {HOSTILE: ESTIMATE})], HOSTILE)
-    curves = Curves({HOSTILE: [(1.0, ESTIMATE)]}, HOSTILE, HOSTILE)
     table = Table.of((HOSTILE, "estimate"), [(HOSTILE, ESTIMATE)] * rows, HOSTILE, HOSTILE, "estimates", chart=dots)
-    parts = [table, curves, Bars(HOSTILE, [(HOSTILE, 1)])]
-    section = Section(HOSTILE, parts, HOSTILE, [HOSTILE], "name")
+    section = Section(HOSTILE, [table, Table.of_counts(HOSTILE, [(HOSTILE, 1)])], HOSTILE, [HOSTILE], "name")
     return Page(HOSTILE, [section], HOSTILE, [(HOSTILE, HOSTILE, HOSTILE)], about=HOSTILE, has_files=has_files)
 
 
@@ -55,11 +53,3 @@ def test_an_estimate_without_an_interval_has_no_bounds() -> None:
 def test_a_hash_is_set_as_one() -> None:
     html = page_html(Page("t", [Section("", [Table.of(("sha",), [("0" * 64,)])])]))
     assert '<td class="hash">' in html
-
-
-def test_labels_below_curves_do_not_overlap() -> None:
-    near = Curves({"a": [(x, ESTIMATE) for x in (1.0, 1.01, 500.0, 1000.0)]}, "x", "y")
-    html = page_html(Page("", [Section("", [near])]))
-    labels = re.findall(r">([0-9.]+)</text>", html)
-    assert {"1", "500", "1000"} <= set(labels)
-    assert "1.01" not in labels

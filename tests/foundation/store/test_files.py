@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from r2med.data.source_rows import read_lines
 from r2med.evaluation.records.lock_file import Lock
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import (
+    let_go,
     map_array,
     sha256,
     text_digest,
@@ -132,6 +134,27 @@ def test_an_array_is_mapped_and_read_only(tmp_path: Path) -> None:
     assert isinstance(array, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="only Linux says which pages are in memory")
+@pytest.mark.parametrize(
+    "part", [lambda array: array, lambda array: array[7:], np.asarray], ids=["all", "slice", "view"]
+)
+def test_pages_of_a_mapped_array_are_released(part: Callable[[Any], Any], tmp_path: Path) -> None:
+    """The kernel's own count of the file's pages, so that a NumPy that maps in another way is noticed."""
+    path = tmp_path / "a.npy"
+    write_array(path, np.ones(1 << 20))
+    array = part(map_array(path))
+
+    def resident() -> int:
+        lines = iter(Path("/proc/self/smaps").read_text().splitlines())
+        assert any(line.endswith(str(path)) for line in lines)  # the lines about the file follow
+        return int(next(line for line in lines if line.startswith("Rss:")).split()[1])
+
+    assert array.sum() >= (1 << 20) - 7 and resident() > 8000
+    let_go(array)
+    assert resident() == 0
+    assert array[-1] == 1 and resident() > 0
 
 
 @pytest.mark.parametrize("value", [np.array([{"a": 1}], dtype=object), np.array([], dtype=object)])

@@ -17,7 +17,7 @@ from r2med.evaluation.records.answer_words import CONDITIONS, SEARCHED, Conditio
 from r2med.evaluation.records.record import Record
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.page import Note, Page, Section, Table
+from r2med.foundation.pages.page import Page, Paragraph, Section, Table
 
 STATUS_NOTE = (
     "not answered: no option, refused by the server, cut off at the token limit, or unreadable; these count as wrong. "
@@ -40,8 +40,8 @@ def answer_page(answered: AnsweredSystems, folder: str) -> Page:
     ]
     where = ("dataset", "system", "reader", "read", *(["repeat"] if repeated else []))
     heads = (*where, "questions", *measures, "not answered", *graded, "failed", "tokens", "$/1,000")
-    parts: list[Any] = [Note(line, whole=True) for line in _notices(answered)]
-    parts += [Note(line, "error", whole=True) for line in answered.errors]
+    parts: list[Any] = [Paragraph(line, whole=True) for line in _notices(answered)]
+    parts += [Paragraph(line, "error", whole=True) for line in answered.errors]
     explained = [f"{measure}: {ANSWER_MEASURES[measure]}" for measure in measures]
     note = " ".join([*explained, STATUS_NOTE])
     tables = [_with_dollars(Table.of(heads, rows, "Answers", note, name="answers"))] if rows else []

@@ -29,9 +29,8 @@ from r2med.assessment.audit.query_metadata import query_lines
 from r2med.assessment.audit.turned_labels import turned_labels
 from r2med.data.check import check
 from r2med.data.dataset import Dataset
+from r2med.data.dataset_word import DatasetWord
 from r2med.data.loading import load_dataset
-from r2med.data.locating import unambiguous
-from r2med.data.overlays import overlay_files
 from r2med.data.problems import DATA_CHECKS, FILES
 from r2med.data.qrels_file import read_qrels
 from r2med.evaluation.measure.incomplete_labels import Lists
@@ -126,9 +125,11 @@ def audited(
             what = "texts" if against else "rankings"
             raise UserError(f"{what} belong to a dataset: name it instead of a file of judgements")
         return _audited(AuditMaterial(qrels.name, read_qrels(qrels)))
-    word = dataset if isinstance(dataset, Dataset) else unambiguous(dataset or "")
-    loaded = word if isinstance(word, Dataset) else load_dataset(word)
-    problems = None if isinstance(word, Dataset) else check(overlay_files(word)[0])
+    if isinstance(dataset, Dataset):
+        loaded, problems = dataset, None
+    else:
+        word = DatasetWord.typed(dataset or "")
+        loaded, problems = load_dataset(word), check(word.word)
     material = AuditMaterial(loaded.name, loaded.qrels, loaded, *_rankings(loaded, results), problems)
     return _audited(material, [overlap_finding(loaded, file) for file in against])
 

@@ -22,7 +22,7 @@ from r2med.data.publishing.croissant import NOT_STATED
 from r2med.evaluation.measure.scores import Floats
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.core.version import __version__
-from r2med.foundation.pages.page import Bars, Bullets, Content, Page, Section, Table, Verbatim
+from r2med.foundation.pages.page import Bullets, Content, Page, Section, Table, Verbatim
 from r2med.foundation.store import Store
 from r2med.foundation.text.plurals import counted
 
@@ -136,7 +136,7 @@ def _making(made: BuildOutcome) -> Iterator[Content]:
     yield from _corrections(made)
     yield from _personal_data(made)
     after = [(parse_stage(step)[0].name, kept) for step, stream, kept, *_ in rows if stream == "questions"]
-    yield Bars("Questions after each step", after)
+    yield Table.of_counts("Questions after each step", after)
     for done in made.steps:
         if GROUPS_FACT in done.facts:
             yield grouping_table(done.facts[GROUPS_FACT])
@@ -233,17 +233,17 @@ def _labels(made: BuildOutcome) -> Iterator[Content]:
 
 
 def _contents(made: BuildOutcome, dataset: Dataset) -> Iterator[Content]:
-    yield Bars("Words of a query", _histogram([len(query.text.split()) for query in dataset.queries]))
+    yield Table.of_counts("Words of a query", _histogram([len(query.text.split()) for query in dataset.queries]))
     per_query = Counter(len(chunks) for chunks in made.positives.values())
     most = max(per_query)
     edge = min(most, 8)
     rows = [(str(count), per_query[count]) for count in range(1, edge + 1)]
     rest = sum(times for count, times in per_query.items() if count > edge)
-    yield Bars("Relevant documents per query", [*rows, *([(f"over {edge}", rest)] if rest else [])])
+    yield Table.of_counts("Relevant documents per query", [*rows, *([(f"over {edge}", rest)] if rest else [])])
     for caption, field in (("Body systems", "body_system"), ("Kinds of questions", "kind")):
         counts = Counter(getattr(question, field) or NOT_STATED for question in made.questions)
         if set(counts) != {NOT_STATED}:
-            yield Bars(caption, counts.most_common())
+            yield Table.of_counts(caption, counts.most_common())
     yield repeated_queries(dataset.queries).sentence
 
 
@@ -277,7 +277,7 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
     yield Table.of(heads, rows, "Overlap of a query and a document")
     tenths = Counter(min(9, int(10 * share)) for share in kinds[RELEVANT].coverage)
     bars = [(f"{10 * tenth} to {10 * tenth + 10} %", tenths[tenth]) for tenth in range(max(tenths) + 1)]
-    yield Bars("Relevant documents by the share of the query’s terms that they contain", bars)
+    yield Table.of_counts("Relevant documents by the share of the query’s terms that they contain", bars)
     yield replace(coverage_table(dataset, shared), name="")  # the datasheet has no CSV files
     yield reference_note(model="")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.data.given_data import GivenData, data_words
+from r2med.data.dataset_word import GivenData, data_words
 from r2med.data.overlays import Overlay
 from r2med.evaluation.comparison.comparison import Comparison, comparison
 from r2med.evaluation.comparison.largest_group import names_systems

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from r2med.data.dataset_cards import groups
-from r2med.data.loading import name_of
+from r2med.data.dataset_word import DatasetWord
 from r2med.evaluation.comparison.largest_group import datasets_left_out
 from r2med.evaluation.comparison.one_group import of_one_group
 from r2med.evaluation.measure.scores import Floats
@@ -75,4 +75,4 @@ def wanted_datasets(data: Sequence[str], known: Sequence[str]) -> set[str]:
 
 def _members(word: str, known: Sequence[str]) -> set[str]:
     """Return the datasets that a name, a group or a folder means."""
-    return {word, *groups().get(word, ())} & set(known) or {name_of(word)} & set(known)
+    return {word, *groups().get(word, ())} & set(known) or {DatasetWord.parse(word).record_name} & set(known)

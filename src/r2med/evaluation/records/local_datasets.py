@@ -9,10 +9,10 @@ from pathlib import Path
 from r2med.data import Dataset
 from r2med.data import names as dataset_words
 from r2med.data.dataset_cards import cards
-from r2med.data.given_data import GivenData
+from r2med.data.dataset_word import DatasetWord, GivenData
 from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
-from r2med.data.loading import load_dataset, name_of
+from r2med.data.loading import load_dataset
 from r2med.evaluation.records.record_facts import DatasetFacts
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_name
@@ -34,8 +34,10 @@ def given_places(data: Sequence[GivenData], store: Store | None = None) -> dict[
     """Return name -> the name, the folder or the dataset that the user gave."""
     places: dict[str, str | Dataset] = {}
     for given in data:
-        words = [] if isinstance(given, Dataset) else dataset_words(given)
-        places |= {given.name: given} if isinstance(given, Dataset) else {name_of(word, store): word for word in words}
+        if isinstance(given, Dataset):
+            places[given.name] = given
+        else:
+            places |= {DatasetWord.parse(word).record_name: word for word in dataset_words(given)}
     return places
 
 

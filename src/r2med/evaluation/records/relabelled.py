@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from r2med.data.dataset import Dataset
-from r2med.data.given_data import GivenData, data_words
+from r2med.data.dataset_word import GivenData, data_words
 from r2med.data.overlays import Overlay, add_labels
 from r2med.data.runs.trec import read_judged_run
 from r2med.evaluation.measure import relevant_ranks

@@ -9,9 +9,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from r2med.data import Dataset, names
-from r2med.data.loading import load_dataset
-from r2med.data.locating import announce_fetching
+from r2med.data import Dataset
+from r2med.data.dataset_word import each_dataset
+from r2med.data.loading import announce_fetching, load_dataset
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import Record
@@ -205,11 +205,7 @@ def plan_run(
     if name:
         _check_name(name, tuple(parsed), lock, runtime)
         name = "" if name in parsed else name
-    sources: list[str | Dataset] = []
-    for source in data or ["demo"]:
-        meant = [source] if isinstance(source, Dataset) else names(source)
-        sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
-    return RunPlan(tuple(parsed.values()), tuple(sources), runtime, lock, repeats or 1, name)
+    return RunPlan(tuple(parsed.values()), tuple(each_dataset(data or ["demo"])), runtime, lock, repeats or 1, name)
 
 
 def _check_name(name: str, systems: Sequence[str], lock: Path | str, runtime: Runtime) -> None:

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from r2med.data import Dataset
 from r2med.data.dataset_cards import cards
+from r2med.data.dataset_word import DatasetWord
 from r2med.data.hub import is_fetched
-from r2med.data.loading import label_of, load_dataset
+from r2med.data.loading import load_dataset
 from r2med.evaluation.running.batch import RunPlan
 from r2med.evaluation.running.results import DETERMINISTIC
 from r2med.foundation.core.plan import Plan
@@ -64,7 +65,7 @@ class DatasetOfPlan:
 
     @cached_property
     def _label(self) -> str:
-        return self.source.label if isinstance(self.source, Dataset) else label_of(self.source, self.runtime.store)
+        return (self.source if isinstance(self.source, Dataset) else DatasetWord.parse(self.source)).label
 
     @property
     def queries(self) -> int:

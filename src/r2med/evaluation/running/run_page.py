@@ -24,7 +24,7 @@ from r2med.evaluation.running.results import (
 )
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.pages.cells import Column, Marked, Value
-from r2med.foundation.pages.page import Note, Page, Section, Table
+from r2med.foundation.pages.page import Page, Paragraph, Section, Table
 from r2med.foundation.text.plurals import counted
 
 FAILED = {
@@ -58,17 +58,17 @@ def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tab
     """
     sections = [_scores(results, measure, with_all_tables)] if results.records else []
     failed = (*failure_lines(results.records), *_unranked(results.records))
-    parts = [Note(line, "warning", whole=True) for line in failed]
-    parts += [Note(line, "error", whole=True) for line in _errors(results)]
+    parts = [Paragraph(line, "warning", whole=True) for line in failed]
+    parts += [Paragraph(line, "error", whole=True) for line in _errors(results)]
     if results.records:
         reused = sum(cell.reused for cell in results)
         again = f", {reused} of them reused (fresh (--fresh) makes them again)" if reused else ""
         line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/"
-        parts.append(Note(f"{line}{again}.", whole=True))
+        parts.append(Paragraph(f"{line}{again}.", whole=True))
     if demo:
         parts += [
-            Note(DEMO_CAPTION),
-            Note("Next, the real benchmark: r2med run bm25 --data R2MED"),
+            Paragraph(DEMO_CAPTION),
+            Paragraph("Next, the real benchmark: r2med run bm25 --data R2MED"),
         ]
     return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 
@@ -77,13 +77,13 @@ def _scores(results: Results, measure: str, with_all_tables: bool) -> Section:
     """Return the tables of scores, with explanations of their terms below."""
     means = [row_means(row, measure) for row in results.rows]
     tables = [_score_table(results, measure, means), *_repeat_tables(results, measure)]
-    captions = [Note(caption, "quiet") for caption in _run_captions(results)]
+    captions = [Paragraph(caption, "quiet") for caption in _run_captions(results)]
     if with_all_tables:
         more_tables, explanations = _more_tables(results, measure, means)
         tables += more_tables
-        captions += [Note(explanation, "quiet") for explanation in explanations]
+        captions += [Paragraph(explanation, "quiet") for explanation in explanations]
     if not any(measure in record.mean for record in results.records):
-        captions.append(Note(f"No dataset here has the labels that {measure} needs."))
+        captions.append(Paragraph(f"No dataset here has the labels that {measure} needs."))
     return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
 
 

@@ -9,9 +9,9 @@ from shlex import quote
 
 from r2med.data import Dataset
 from r2med.data.dataset import Query
-from r2med.data.given_data import GivenData, data_words, loaded
+from r2med.data.dataset_word import DatasetWord, GivenData, data_words
 from r2med.data.layouts import is_dataset
-from r2med.data.loading import load_dataset, name_of
+from r2med.data.loading import load_dataset, loaded
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
@@ -126,7 +126,7 @@ def find_record(system: str, dataset: str, results: Path | str = "results") -> P
     own = load_dataset(dataset).fingerprint if is_dataset(Path(dataset)) else ""
     found = collect([system], results, max_failures=1, fingerprint=own)
     kept = {each.record.dataset.name: each.path for each in found}
-    name = dataset if dataset in kept else name_of(dataset)
+    name = dataset if dataset in kept else DatasetWord.parse(dataset).record_name
     if name not in kept:
         raise UserError(
             f"{results} has no record of {system} on {name}{nearest(name, kept)}: make one with r2med run "

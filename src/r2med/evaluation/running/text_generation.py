@@ -11,9 +11,9 @@ from operator import add
 from pathlib import Path
 from typing import cast
 
-from r2med.data import Dataset, names
-from r2med.data.loading import load_dataset
-from r2med.data.locating import announce_fetching
+from r2med.data import Dataset
+from r2med.data.dataset_word import each_dataset
+from r2med.data.loading import announce_fetching, load_dataset
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
@@ -111,9 +111,7 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
         resolve_llm(name, runtime.setup)
     declared = stage_table.stage(call, "expand")
     expander: Expander = stages.bound(declared, runtime)
-    sources: list[str | Dataset] = []
-    for source in data:
-        sources += [source] if isinstance(source, Dataset) else names(source)
+    sources = each_dataset(data)
     announce_fetching([source for source in sources if isinstance(source, str)], runtime.store)
     datasets = [source if isinstance(source, Dataset) else load_dataset(source, runtime.store) for source in sources]
     _check_names(datasets)

@@ -13,8 +13,8 @@ from r2med.foundation.pages.estimate import Estimate
 Kind = Literal["text", "integer", "number", "score", "difference", "share", "p", "seconds", "dollars"]
 """Kind of the values of a column. A score is in points (the measure × 100), a share is between 0 and 1."""
 
-Tone = Literal["", "strong", "quiet", "good", "warning", "error"]
-"""Emphasis of a sentence or a cell. A terminal shows it in colours."""
+Tone = Literal["", "lead", "strong", "quiet", "good", "warning", "error"]
+"""Emphasis of a text; the finding of a section is its lead. A terminal shows it in colours."""
 
 Value = str | int | float | Estimate | None
 """Value of a cell. A text in a column of numbers says why a number is missing, or is a bound such as ≥ 1.20."""

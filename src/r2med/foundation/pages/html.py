@@ -11,29 +11,16 @@ from importlib import resources
 from r2med.foundation.core.version import __version__
 from r2med.foundation.pages.cells import Column, Marked, Value, shown, shown_interval, value_of
 from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.page import (
-    Bars,
-    Bullets,
-    Content,
-    Curves,
-    Dots,
-    MarkedText,
-    Note,
-    Page,
-    Section,
-    Table,
-    Verbatim,
-)
-from r2med.foundation.pages.svg import bar, curves, dots, glyph
+from r2med.foundation.pages.page import Bars, Block, Bullets, Heading, Page, Paragraph, Section, Table, Verbatim
+from r2med.foundation.pages.svg import bar, dots, glyph
 from r2med.foundation.web.static_page import static_page
 
 MAX_ROWS = 60
 """Largest number of rows of a table on a page with files. The CSV file has all rows."""
 LONG_FACT = 10
 """Characters above which a fact is set in smaller type."""
-
-GROUPS = {Bars: "columns", Verbatim: "texts"}
-"""Parts that are grouped: bars side by side if there is room, texts close together."""
+PARAGRAPH_CLASSES = {"lead": "lead", "quiet": "note"}
+"""Tone -> class of a paragraph."""
 
 _HASH = re.compile("[0-9a-f]{16,64}")
 
@@ -59,66 +46,53 @@ def _fact(label: str, fact: str, note: str) -> str:
 
 
 def _section(section: Section, has_files: bool) -> str:
-    parts = []
-    for kind, group in itertools.groupby(section.parts, key=type):
-        inner = "".join(_part(part, has_files) for part in group)
-        parts.append(f'<div class="{GROUPS[kind]}">{inner}</div>' if kind in GROUPS else inner)
+    inner = ""
+    for group, blocks in itertools.groupby(section.blocks, key=_group):
+        content = "".join(_block(block, has_files) for block in blocks)
+        inner += f'<div class="{group}">{content}</div>' if group else content
     anchor = f' id="{escape(section.name)}"' if section.name else ""
-    tone = section.aside_tone if section.aside_tone in ("good", "warning", "error") else ""
-    aside = f" <small{_class(tone)}>{escape(section.aside)}</small>" if section.aside else ""
-    title = f"<h2>{escape(section.title)}{aside}</h2>" if section.title else ""
-    lead = f'<p class="lead">{escape(section.lead)}</p>' if section.lead else ""
-    notes = f'<ul class="notes">{_items(section.notes)}</ul>' if section.notes else ""
-    return f'<section class="section"{anchor}>{title}{lead}{"".join(parts)}{notes}</section>\n'
+    return f'<section class="section"{anchor}>{inner}</section>\n'
 
 
-def _part(part: Content, has_files: bool) -> str:
-    match part:
-        case str():
-            return f"<p>{escape(part)}</p>"
-        case Note():
-            text = f"<strong>{escape(part.text)}</strong>" if part.tone == "strong" else escape(part.text)
-            return f"<p{_class('note' if part.tone == 'quiet' else '')}>{text}</p>" if part.text else ""
+def _group(block: Block) -> str:
+    """Return the class of a group of blocks: bars are side by side if there is room, verbatim texts close together."""
+    if isinstance(block, Verbatim):
+        return "texts"
+    return "columns" if isinstance(block, Table) and isinstance(block.chart, Bars) else ""
+
+
+def _block(block: Block, has_files: bool) -> str:
+    match block:
+        case Heading():
+            tone = block.aside_tone if block.aside_tone in ("good", "warning", "error") else ""
+            aside = f" <small{_class(tone)}>{escape(block.aside)}</small>" if block.aside else ""
+            return f"<h2>{escape(block.text)}{aside}</h2>"
+        case Paragraph():
+            return _paragraph(block)
         case Bullets():
-            return f"<ul>{_items(part.texts)}</ul>"
+            items = "".join(f"<li>{escape(text)}</li>" for text in block.texts)
+            return f"<ul{_class('notes' if block.are_notes else '')}>{items}</ul>"
         case Verbatim():
-            text = f'<div class="command"><pre>{escape(part.text)}</pre></div>'
-            return f"<details><summary>{escape(part.title)}</summary>{text}</details>"
-        case MarkedText():
-            pieces = (f"<mark>{escape(text)}</mark>" if source else escape(text) for text, source in part.pieces)
-            return f"<p><strong>{escape(part.label)}</strong> {''.join(pieces)}</p>"
-        case Bars():
-            return _block(part.title, _wide(part.title, f'<table class="bars"><tbody>{_bars(part)}</tbody></table>'))
-        case Dots() | Curves():
-            return f'<div class="plot panel">{_drawn(part)}</div>'
+            text = f'<div class="command"><pre>{escape(block.text)}</pre></div>'
+            return f"<details><summary>{escape(block.title)}</summary>{text}</details>"
         case Table():
-            return _table_block(part, has_files)
+            title = f"<h3>{escape(block.title)}</h3>" if block.title else ""
+            return f'<div class="block">{title}{_content(block, has_files)}</div>'
 
 
-def _items(texts: Sequence[str]) -> str:
-    return "".join(f"<li>{escape(text)}</li>" for text in texts)
+def _paragraph(paragraph: Paragraph) -> str:
+    pieces = (f"<mark>{escape(text)}</mark>" if source else escape(text) for text, source in paragraph.pieces)
+    label = f"<strong>{escape(paragraph.label)}</strong> " if paragraph.label else ""
+    text = "".join(pieces)
+    text = label + (f"<strong>{text}</strong>" if paragraph.tone == "strong" else text)
+    return f"<p{_class(PARAGRAPH_CLASSES.get(paragraph.tone, ''))}>{text}</p>" if text else ""
 
 
-def _bars(part: Bars) -> str:
-    most = max((count for _, count in part.rows), default=0) or 1
-    return "".join(
-        f'<tr><th scope="row">{escape(label)}</th><td class="bar">{bar(count / most)}</td>'
-        f'<td class="num">{count:,}</td></tr>'
-        for label, count in part.rows
-    )
-
-
-def _drawn(chart: Dots | Curves) -> str:
-    return dots(chart) if isinstance(chart, Dots) else curves(chart)
-
-
-def _block(title: str, content: str) -> str:
-    head = f"<h3>{escape(title)}</h3>" if title else ""
-    return f'<div class="block">{head}{content}</div>'
-
-
-def _table_block(table: Table, has_files: bool) -> str:
-    drawn = _drawn(table.chart) if isinstance(table.chart, Dots | Curves) else ""
+def _content(table: Table, has_files: bool) -> str:
+    """Return what is below the title of a table."""
+    if isinstance(table.chart, Bars):
+        return _bars(table.title, table.chart)
+    drawn = dots(table.chart) if table.chart else ""
     chart = f'<div class="plot panel">{drawn}</div>' if drawn else ""
     file, shown_rows = "", table.rows
     if has_files and table.name:
@@ -127,7 +101,17 @@ def _table_block(table: Table, has_files: bool) -> str:
         name = escape(f"{table.name}.csv")
         file = f'<p class="muted"><small>{more}<a href="{name}">{name}</a></small></p>'
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    return _block(table.title, f"{chart}{_table(table, shown_rows)}{file}{note}")
+    return f"{chart}{_table(table, shown_rows)}{file}{note}"
+
+
+def _bars(title: str, bars: Bars) -> str:
+    most = max((count for _, count in bars.rows), default=0) or 1
+    rows = (
+        f'<tr><th scope="row">{escape(label)}</th><td class="bar">{bar(count / most)}</td>'
+        f'<td class="num">{count:,}</td></tr>'
+        for label, count in bars.rows
+    )
+    return _wide(title, f'<table class="bars"><tbody>{"".join(rows)}</tbody></table>')
 
 
 def _table(table: Table, rows: Sequence[Sequence[Value | Marked]]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from r2med.foundation.pages.cells import Marked, Value, value_of
 from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.page import Bullets, MarkedText, Note, Page, Section, Table, Verbatim
+from r2med.foundation.pages.page import Bullets, Page, Paragraph, Part, Section, Table, Verbatim
 
 
 def page_value(page: Page) -> dict[str, Any]:
@@ -31,22 +32,21 @@ def table_value(table: Table) -> dict[str, Any]:
 
 def _section(section: Section) -> dict[str, Any]:
     head = {"name": section.name, "title": section.title, "aside": section.aside, "lead": section.lead}
-    texts = [text for part in section.parts for text in _texts(part)]
+    texts = [text for part in section.body for text in _texts(part)]
     rest = {"texts": texts, "tables": list(map(table_value, section.tables)), "notes": list(section.notes)}
     return _known({**head, **rest})
 
 
-def _texts(part: object) -> list[str]:
+def _texts(part: Part) -> Sequence[str]:
     match part:
-        case str():
-            return [part]
-        case Note() | Verbatim():
-            return [part.text]
+        case Paragraph():
+            return [f"{part.label} {part.text}" if part.label else part.text]
         case Bullets():
-            return list(part.texts)
-        case MarkedText():
-            return [f"{part.label}: {''.join(text for text, _ in part.pieces)}"]
-    return []
+            return part.texts
+        case Verbatim():
+            return [part.text]
+        case Table():
+            return []
 
 
 def _known(fields: dict[str, Any]) -> dict[str, Any]:

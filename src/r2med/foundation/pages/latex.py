@@ -47,7 +47,6 @@ def table_latex(table: Table) -> str:
     """Return a table as a floating table with its caption, and the packages that it needs."""
     columns = table.shown_columns
     sides = "".join("r" if column.is_numeric else "l" for column in columns)
-    rows = zip(*([_cell(cell) for cell in column.cells] for column in columns), strict=True)
     caption = " ".join(filter(None, (table.title, table.note)))
     lines = [
         NEEDS,
@@ -58,7 +57,7 @@ def table_latex(table: Table) -> str:
         "\\toprule",
         f"{' & '.join(latex(column.head) for column in columns)} \\\\",
         "\\midrule",
-        *(f"{' & '.join(row)} \\\\" for row in rows),
+        *(f"{' & '.join(map(_cell, row))} \\\\" for row in table.shown_rows),
         "\\bottomrule",
         "\\end{tabular}",
         "\\end{table}",

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from r2med.foundation.pages.cells import Column, Marked
-from r2med.foundation.pages.page import (
-    Bars,
-    Bullets,
-    Content,
-    Curves,
-    Dots,
-    MarkedText,
-    Note,
-    Page,
-    Section,
-    Table,
-    Verbatim,
-)
+from r2med.foundation.pages.page import Block, Bullets, Heading, Page, Paragraph, Table, Verbatim
 
 _SIGNS = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~!$"})
 
@@ -29,16 +17,16 @@ def escaped(text: str) -> str:
 
 def page_markdown(page: Page) -> str:
     """Return a page as Markdown."""
-    facts = Table((Column(""), Column(""), Column("")), page.facts) if page.facts else None
-    blocks = [
+    facts = [Table((Column(""), Column(""), Column("")), page.facts)] if page.facts else []
+    blocks = [*facts, *(block for section in page.sections for block in section.blocks)]
+    texts = [
         f"# {escaped(page.title)}" if page.title else "",
         escaped(page.about),
         escaped(page.summary),
-        *(_table(facts) if facts else ()),
+        *(text for block in blocks for text in _texts(block)),
+        escaped(page.foot),
     ]
-    for section in page.sections:
-        blocks += _section(section)
-    return "\n\n".join([*filter(None, blocks), *filter(None, [escaped(page.foot)])]) + "\n"
+    return "\n\n".join(filter(None, texts)) + "\n"
 
 
 def table_markdown(table: Table) -> str:
@@ -46,49 +34,30 @@ def table_markdown(table: Table) -> str:
     return "\n\n".join(filter(None, (_rows(table), escaped(table.title), escaped(table.note)))) + "\n"
 
 
-def _section(section: Section) -> Iterator[str]:
-    if section.title:
-        yield f"## {escaped(f'{section.title} {section.aside}')}"
-    yield escaped(section.lead)
-    for part in section.parts:
-        yield from _part(part)
-    if section.notes:
-        yield "\n".join(f"- {escaped(note)}" for note in section.notes)
-
-
-def _part(part: Content) -> Iterator[str]:
-    match part:
-        case str():
-            yield escaped(part)
-        case Note():
-            text = escaped(part.text)
-            yield f"**{text}**" if part.tone == "strong" and text else text
+def _texts(block: Block) -> Iterator[str]:
+    match block:
+        case Heading():
+            yield f"## {escaped(f'{block.text} {block.aside}')}"
+        case Paragraph():
+            text = escaped(block.text)
+            label = f"**{escaped(block.label)}** " if block.label else ""
+            yield label + (f"**{text}**" if block.tone == "strong" and text else text)
         case Bullets():
-            yield "\n".join(f"- {escaped(text)}" for text in part.texts)
+            yield "\n".join(f"- {escaped(text)}" for text in block.texts)
         case Verbatim():
-            yield f"**{escaped(part.title)}**"
-            yield "\n".join(f"    {line}" for line in part.text.splitlines())
-        case MarkedText():
-            # An escaped piece loses the spaces at its ends: the whole text is escaped instead, without its marks.
-            yield f"**{escaped(part.label)}** {escaped(''.join(text for text, _ in part.pieces))}"
+            yield f"**{escaped(block.title)}**"
+            yield "\n".join(f"    {line}" for line in block.text.splitlines())
         case Table():
-            yield from _table(part)
-        case Bars() | Dots() | Curves():
-            yield from _table(part.table)
-
-
-def _table(table: Table) -> Iterator[str]:
-    if table.title:
-        yield f"**{escaped(table.title)}**"
-    yield _rows(table)
-    yield escaped(table.note)
+            yield f"**{escaped(block.title)}**" if block.title else ""
+            yield _rows(block)
+            yield escaped(block.note)
 
 
 def _rows(table: Table) -> str:
     columns = table.shown_columns
+    heads = [escaped(column.head) for column in columns]
     rules = ["--:" if column.is_numeric else ":--" for column in columns]
-    rows = zip(*([_cell(cell) for cell in column.cells] for column in columns), strict=True)
-    lines: list[Sequence[str]] = [[escaped(column.head) for column in columns], rules, *rows]
+    lines = [heads, rules, *(map(_cell, row) for row in table.shown_rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -1,9 +1,13 @@
-"""Pages, their sections, and what sections hold: sentences, tables, charts, marked texts and verbatim texts."""
+"""Pages as values. A section is five kinds of blocks for every format.
+
+Blocks are headings, paragraphs, lists, verbatim texts and tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from r2med.foundation.pages.cells import (
     INTERVAL_HEAD,
@@ -21,6 +25,9 @@ from r2med.foundation.pages.cells import (
 )
 from r2med.foundation.pages.estimate import Estimate
 
+if TYPE_CHECKING:
+    from r2med.foundation.text.highlight import Words
+
 Row = Sequence[Value | Marked]
 
 
@@ -28,13 +35,7 @@ Row = Sequence[Value | Marked]
 class Bars:
     """Counts by label, drawn as bars."""
 
-    title: str
     rows: Sequence[tuple[str, int]]
-
-    @property
-    def table(self) -> Table:
-        """The same counts as a table, for formats without charts."""
-        return Table((Column(""), Column("count", "integer")), self.rows, self.title)
 
 
 @dataclass(frozen=True)
@@ -43,31 +44,6 @@ class Dots:
 
     rows: Sequence[tuple[str, Mapping[str, Estimate | None]]]
     axis: str
-
-    @property
-    def table(self) -> Table:
-        """The same numbers as a table, for formats without charts."""
-        rows = [(label, name, value) for label, values in self.rows for name, value in values.items()]
-        return Table((Column(""), Column("series"), Column(self.axis, "number")), rows)
-
-
-@dataclass(frozen=True)
-class Curves:
-    """A line through (x, estimate) for each series; `log` spreads x by its logarithm."""
-
-    series: Mapping[str, Sequence[tuple[float, Estimate]]]
-    across: str
-    up: str
-    log: bool = False
-
-    @property
-    def table(self) -> Table:
-        """The same numbers as a table, for formats without charts."""
-        rows = [(name, x, value) for name, points in self.series.items() for x, value in points]
-        return Table((Column("series"), Column(self.across, "number"), Column(self.up, "number")), rows)
-
-
-Chart = Bars | Dots | Curves
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,8 +57,8 @@ class Table:
     """A note below the table."""
     name: str = ""
     """Name of the CSV file of the table; empty if it has none."""
-    chart: Chart | None = None
-    """A chart of its numbers, for formats with charts."""
+    chart: Dots | Bars | None = None
+    """A chart of its numbers. Formats with charts show dots above the table, and bars in its place."""
 
     @classmethod
     def of(
@@ -93,7 +69,7 @@ class Table:
         note: str = "",
         name: str = "",
         digits: int = 2,
-        chart: Chart | None = None,
+        chart: Dots | None = None,
     ) -> Table:
         """Return a table. Columns without texts are columns of numbers."""
         cells = [[value_of(row[number]) for row in rows] for number in range(len(heads))]
@@ -102,6 +78,11 @@ class Table:
             Column(head, "number" if number else "text", digits) for head, number in zip(heads, numeric, strict=True)
         ]
         return cls(columns, rows, title, note, name, chart)
+
+    @classmethod
+    def of_counts(cls, title: str, rows: Sequence[tuple[str, int]]) -> Table:
+        """Return a table of counts by label."""
+        return cls((Column(""), Column("count", "integer")), rows, title, chart=Bars(rows))
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -113,6 +94,11 @@ class Table:
         """The columns as texts. A column of estimates is two: the number and its interval."""
         cells = [[row[number] for row in self.rows] for number in range(len(self.columns))]
         return [each for column, of in zip(self.columns, cells, strict=True) for each in _shown(column, of)]
+
+    @property
+    def shown_rows(self) -> list[tuple[Marked, ...]]:
+        """The rows as texts, with a cell for each of the shown columns."""
+        return list(zip(*(column.cells for column in self.shown_columns), strict=True))
 
     def __repr__(self) -> str:
         texts = (self.title, aligned_text(self.shown_columns), self.note)
@@ -141,13 +127,49 @@ def _emphasised(cell: Value | Marked, text: str) -> Marked:
 
 
 @dataclass(frozen=True)
-class Note:
-    """A sentence that is set off from the others by its tone."""
+class Heading:
+    """The title of a section."""
+
+    text: str
+    aside: str = ""
+    """Text beside the title."""
+    aside_tone: Tone = "quiet"
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph in one tone, with a label before it and with marked words if it shows what matches a query."""
 
     text: str
     tone: Tone = ""
     whole: bool = False
     """True for a line that people copy, such as a command or a path. A terminal must not break it."""
+    label: str = ""
+    marks: Sequence[tuple[int, int, str]] = ()
+    """Start, stop and source (query, generated, both) of each marked word."""
+
+    @classmethod
+    def excerpt(cls, label: str, text: str, words: Words, width: int) -> Paragraph:
+        """Return the part of a text that matches some words best, on one line of at most `width` characters."""
+        from r2med.foundation.text.highlight import best_window
+
+        line = " ".join(text.split())
+        window = best_window(line, words, width)
+        before, after = "… " if window.start else "", " …" if window.stop < len(line) else ""
+        shift = len(before) - window.start
+        telling = [match for match in window.matches if not words.is_common(match.term)]
+        marks = [(match.start + shift, match.stop + shift, match.kind) for match in telling]
+        return cls(f"{before}{line[window.start : window.stop]}{after}", label=label, marks=marks)
+
+    @property
+    def pieces(self) -> Iterator[tuple[str, str]]:
+        """The text in pieces, each with its source. The source is empty where nothing is marked."""
+        end = 0
+        for start, stop, source in self.marks:
+            yield self.text[end:start], ""
+            yield self.text[start:stop], source
+            end = stop
+        yield self.text[end:], ""
 
 
 @dataclass(frozen=True)
@@ -155,6 +177,8 @@ class Bullets:
     """A list of sentences."""
 
     texts: Sequence[str]
+    are_notes: bool = False
+    """True for the notes of a section."""
 
 
 @dataclass(frozen=True)
@@ -165,16 +189,10 @@ class Verbatim:
     text: str
 
 
-@dataclass(frozen=True)
-class MarkedText:
-    """A text under a label, in pieces: a piece that matches a word has the word's source (query, generated, both)."""
-
-    label: str
-    pieces: Sequence[tuple[str, str]]
-    """Text and source of each piece. The source is empty if the piece matches no word."""
-
-
-Content = str | Note | Bullets | Verbatim | MarkedText | Table | Chart
+Part = Paragraph | Bullets | Verbatim | Table
+Block = Heading | Part
+Content = str | Part
+"""What commands put into a section. A text is a paragraph."""
 
 
 @dataclass(frozen=True)
@@ -194,17 +212,28 @@ class Section:
     aside_tone: Tone = "quiet"
 
     @property
+    def body(self) -> list[Part]:
+        """Its parts, in which a text is a paragraph."""
+        return [Paragraph(part) if isinstance(part, str) else part for part in self.parts]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Everything that it shows, in order."""
+        head = [Heading(self.title, self.aside, self.aside_tone)] if self.title else []
+        lead = [Paragraph(self.lead, "lead")] if self.lead else []
+        notes = [Bullets(self.notes, are_notes=True)] if self.notes else []
+        return [*head, *lead, *self.body, *notes]
+
+    @property
     def tables(self) -> list[Table]:
-        """Its tables, with those of charts outside a table."""
-        charts = (Bars, Dots, Curves)
-        known = [part.table if isinstance(part, charts) else part for part in self.parts]
-        return [part for part in known if isinstance(part, Table)]
+        """Its tables."""
+        return [part for part in self.parts if isinstance(part, Table)]
 
     @property
     def sentences(self) -> list[str]:
-        """Its sentences, without title and tables."""
-        parts = [part.text if isinstance(part, Note) else part for part in self.parts]
-        return [text for text in (self.lead, *parts, *self.notes) if text and isinstance(text, str)]
+        """Its lead, paragraphs and notes."""
+        paragraphs = [part.text for part in self.body if isinstance(part, Paragraph)]
+        return [text for text in (self.lead, *paragraphs, *self.notes) if text]
 
     def _repr_html_(self) -> str:
         title = element("h4", self.title) if self.title else ""
@@ -238,6 +267,6 @@ class Page:
         return f"{element('h3', self.title)}{''.join(section._repr_html_() for section in self.sections)}"
 
 
-def table_page(title: str, *tables: Table, notes: Sequence[Note] = ()) -> Page:
+def table_page(title: str, *tables: Table, notes: Sequence[Paragraph] = ()) -> Page:
     """Return a page with only tables and the notes below them."""
     return Page(title, [Section("", [*tables, *notes])])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.page import Curves, Dots
+from r2med.foundation.pages.page import Dots
 
 WIDTH, LEFT, RIGHT, TOP = 640, 190, 16, 34
 ROW, STEP = 14, 10
@@ -16,8 +16,6 @@ LETTER = 6.6
 """Room of a letter."""
 LABEL_LETTERS = 27
 """Letters of a label that fit to the left of a chart."""
-LABEL_WIDTH = 34
-"""Room of a number below a chart."""
 FILE_STYLE = "text { font: 12px sans-serif; fill: #222 } .grid { stroke: #ddd } .k1 { color: #0072b2 }"
 """Look of a chart of one series outside a page."""
 
@@ -65,47 +63,6 @@ def _dot_rows(chart: Dots, left: float) -> tuple[float, list[str]]:
                     )
                 )
     return bottom + 40, parts
-
-
-def curves(chart: Curves) -> str:
-    """Return a line for each series through its points, with intervals."""
-    series, across, up = chart.series, chart.across, chart.up
-    points = [(x, figure) for each in series.values() for x, figure in each]
-    if not points:
-        return ""
-    height, bottom, left = 330, 280, 56
-    place = math.log10 if chart.log else float
-    xs = sorted({x for x, _ in points})
-    ticks = _ticks(min(0.0, *(each.bounds[0] for _, each in points)), max(each.bounds[1] for _, each in points))
-    x_scale = _Scale(place(xs[0]), place(xs[-1]), left + 24, WIDTH - RIGHT - 24)
-    y_scale = _Scale(ticks[0], ticks[-1], bottom, TOP)
-    parts = list(_legend(list(series)))
-    for tick in ticks:
-        y = y_scale(tick)
-        parts.append(f'<line class="grid" x1="{left}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(_text(left - 8, y + 4, f"{tick:g}", "end"))
-    parts += [_text(at, bottom + 20, f"{x:g}", "middle") for x, at in _labelled(xs, [x_scale(place(x)) for x in xs])]
-    parts += [_text(WIDTH - RIGHT, height - 8, across, "end"), _text(8, height - 8, up, "start")]
-    for number, each in enumerate(series.values()):
-        places = [(x_scale(place(x)), figure) for x, figure in each]
-        path = " ".join(f"{x:.1f},{y_scale(figure.value):.1f}" for x, figure in places)
-        parts.append(f'<g class="k{number % 6 + 1}"><polyline points="{path}" fill="none" stroke="currentColor"/>')
-        for x, figure in places:
-            low, high, at = (y_scale(value) for value in (*figure.bounds, figure.value))
-            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}" {BAR_STYLE}/>')
-            title = f"<title>{escape(_described(figure))}</title>"
-            parts.append(f'<circle cx="{x:.1f}" cy="{at:.1f}" r="3.5" fill="currentColor">{title}</circle>')
-        parts.append("</g>")
-    return _svg(height, f"{up} against {across}", parts)
-
-
-def _labelled(values: Sequence[float], places: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Yield the values whose labels do not overlap, with their places. Both are sorted, and the first value is kept."""
-    last = -math.inf
-    for value, place in zip(values, places, strict=True):
-        if place - last >= LABEL_WIDTH:
-            last = place
-            yield value, place
 
 
 def glyph(figure: Estimate, low: float, high: float) -> str:

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 from rich.console import Console
 
 from r2med.foundation.pages.cells import Tone
-from r2med.foundation.pages.page import (
-    Bars,
-    Bullets,
-    Content,
-    Curves,
-    Dots,
-    MarkedText,
-    Note,
-    Page,
-    Section,
-    Table,
-    Verbatim,
-)
+from r2med.foundation.pages.page import Block, Bullets, Heading, Page, Paragraph, Section, Table, Verbatim
 from r2med.foundation.pages.terminal_tables import has_names, name_labels, plain, print_table
 
 STYLES: Mapping[Tone, str] = {
     "": "",
+    "lead": "",
     "strong": "bold",
     "quiet": "dim",
     "good": "bold green",
@@ -37,63 +25,53 @@ MARKS = {"": "", "query": "bold yellow", "generated": "bold cyan", "both": "bold
 
 def print_page(page: Page, output: Console) -> None:
     """Print the facts and sections of a page. Its title is left out, because the command says it."""
+    for label, fact, note in page.facts:
+        output.print(plain(f"{label}: ") + plain(fact, "bold"), plain(note, "dim"))
     if page.facts:
-        for label, fact, note in page.facts:
-            output.print(plain(f"{label}: ") + plain(fact, "bold"), plain(note, "dim"))
         output.print()
     for number, section in enumerate(page.sections):
         if number:
             output.print()
         _print_section(section, output)
-    if output.is_terminal and any(_has_generated_words(part) for section in page.sections for part in section.parts):
+    paragraphs = [part for section in page.sections for part in section.parts if isinstance(part, Paragraph)]
+    sources = {source for paragraph in paragraphs for _, _, source in paragraph.marks}
+    if output.is_terminal and not sources.isdisjoint(("generated", "both")):
         output.print(plain(LEGEND, "dim"))
 
 
-def _has_generated_words(part: Content) -> bool:
-    return isinstance(part, MarkedText) and any(source in ("generated", "both") for _, source in part.pieces)
-
-
 def _print_section(section: Section, output: Console) -> None:
-    if section.title:
-        aside = [plain(section.aside, STYLES[section.aside_tone])] if section.aside else []
-        output.print(plain(section.title, "bold"), *aside)
-    if section.lead:
-        output.print(plain(section.lead))
-    named = next((table for table in section.tables if has_names(table)), None)
-    labels = name_labels(named, output.width) if named else {}
-    for name, label in labels.items():
-        output.print(plain(f"{label} {name}"))
-    for before, part in pairwise([None, *section.parts]):
-        if isinstance(before, Table) and isinstance(part, Table):
+    with_names = next((table for table in section.tables if has_names(table)), None)
+    labels = name_labels(with_names, output.width) if with_names else {}
+    before: Block | None = None
+    for block in section.blocks:
+        if isinstance(before, Table) and isinstance(block, Table):
             output.print()
-        if part is not None:
-            _print_part(part, output, labels)
-    for note in section.notes:
-        output.print(plain(f"Note: {note}", "yellow"))
+        if block is with_names:
+            for name, label in labels.items():
+                output.print(plain(f"{label} {name}"))
+        _print_block(block, output, labels)
+        before = block
 
 
-def _print_part(part: Content, output: Console, labels: Mapping[str, str]) -> None:
-    match part:
-        case str():
-            output.print(plain(part))
-        case Note():
-            output.print(plain(part.text, STYLES[part.tone]), soft_wrap=part.whole)
+def _print_block(block: Block, output: Console, labels: Mapping[str, str]) -> None:
+    match block:
+        case Heading():
+            aside = [plain(block.aside, STYLES[block.aside_tone])] if block.aside else []
+            output.print(plain(block.text, "bold"), *aside)
+        case Paragraph():
+            label = plain(f"{block.label} " if block.label else "", "bold")
+            pieces = [plain(text, MARKS[source] or STYLES[block.tone]) for text, source in block.pieces]
+            output.print(plain("").join([label, *pieces]), soft_wrap=block.whole)
         case Bullets():
-            for text in part.texts:
-                output.print(plain(f"- {text}"))
+            for text in block.texts:
+                output.print(plain(f"Note: {text}", "yellow") if block.are_notes else plain(f"- {text}"))
         case Verbatim():
-            output.print(plain(part.title, "bold"))
-            for line in part.text.split("\n"):
+            output.print(plain(block.title, "bold"))
+            for line in block.text.split("\n"):
                 output.print(plain(line), soft_wrap=True)
-        case MarkedText():
-            label = plain(f"{part.label} " if part.label else "", "bold")
-            pieces = [plain(text, MARKS[source]) for text, source in part.pieces]
-            output.print(label.append_text(plain("").join(pieces)))
         case Table():
-            if part.title:
-                output.print(plain(part.title))
-            print_table(part, output, labels)
-            if part.note:
-                output.print(plain(part.note, "dim"))
-        case Bars() | Dots() | Curves():
-            _print_part(part.table, output, labels)
+            if block.title:
+                output.print(plain(block.title))
+            print_table(block, output, labels)
+            if block.note:
+                output.print(plain(block.note, "dim"))

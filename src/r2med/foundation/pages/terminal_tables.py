@@ -62,7 +62,7 @@ def print_table(table: Table, output: Console, labels: Mapping[str, str]) -> Non
         else:
             made.add_column(plain(column.head), no_wrap=column.whole, overflow="fold")
     named = labels if has_names(table) else {}
-    for cells in zip(*(column.cells for column in columns), strict=True):
+    for cells in table.shown_rows:
         made.add_row(*(_text(cell, named) for cell in cells))
     made.width = _total(widths) if _total(widths) > output.width else None
     output.print(made, crop=False)

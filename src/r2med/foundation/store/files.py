@@ -145,7 +145,9 @@ def map_array(path: Path) -> npt.NDArray[Any]:
 
 def let_go(mapped: mmap.mmap | npt.NDArray[Any]) -> None:
     """Release the memory pages of a mapped file. They are loaded again when they are read again."""
-    pages = getattr(mapped, "_mmap", mapped)
+    pages: object = mapped
+    while isinstance(pages, np.ndarray):  # of a slice: the whole array, and below that the file
+        pages = pages.base
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
 

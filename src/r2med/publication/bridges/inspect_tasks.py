@@ -17,7 +17,7 @@ from r2med.assessment.answers.answer_scores import (
 from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.answers.searched_answers import searched_answer
 from r2med.data.dataset import Dataset, Query
-from r2med.data.given_data import load
+from r2med.data.loading import load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.models.prompts.fitting import first_words

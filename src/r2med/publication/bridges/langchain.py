@@ -10,7 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
 from r2med.data.dataset import Dataset
-from r2med.data.given_data import load
+from r2med.data.loading import load
 from r2med.systems.system import System
 from r2med.systems.system.system import LiveSystem
 

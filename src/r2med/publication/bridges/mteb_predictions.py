@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.given_data import loaded
-from r2med.data.loading import load_dataset
+from r2med.data.loading import load_dataset, loaded
 from r2med.data.runs import Run, write_run
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import DEPTH, evaluate, slug

@@ -11,8 +11,7 @@ import pyterrier as pt
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.dataset_cards import cards, groups
-from r2med.data.given_data import loaded
-from r2med.data.loading import load_dataset
+from r2med.data.loading import load_dataset, loaded
 from r2med.evaluation.running.evaluation import DEPTH
 from r2med.foundation.core.errors import UserError
 from r2med.systems.system import System

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from r2med.data import Dataset
 from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import OWN_PREFIX
-from r2med.data.given_data import GivenData, data_words
-from r2med.data.loading import name_of
+from r2med.data.dataset_word import DatasetWord, GivenData, data_words
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS
 from r2med.evaluation.measure.significance import ALPHA
 from r2med.evaluation.records.collection import honestly_named
@@ -180,7 +179,7 @@ def _as_printed(name: str) -> str:
 
 def _dataset_name(given: str | Dataset) -> str:
     """Return the name of a dataset in lower case, because folders of benchmarks often have such names."""
-    return (given.name if isinstance(given, Dataset) else name_of(given)).lower()
+    return (given.name if isinstance(given, Dataset) else DatasetWord.parse(given).record_name).lower()
 
 
 def _among(expectation: Expectation, words: Mapping[str, str | Dataset]) -> dict[str, str | Dataset]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.foundation.pages.cells import Column, Value
-from r2med.foundation.pages.page import Note, Page, Table, table_page
+from r2med.foundation.pages.page import Page, Paragraph, Table, table_page
 from r2med.foundation.store.memo import MEMOS
 from r2med.foundation.text.plurals import counted, shown_bytes
 
@@ -71,7 +71,7 @@ def pack_page(manifest: PackManifest, file: Path) -> Page:
         "Pack",
         Table((Column("part"), Column("files", "integer"), Column("size", "number")), parts),
         Table((Column("system"), Column("dataset")), records),
-        notes=[Note(head + manifest.r2med, whole=True)],
+        notes=[Paragraph(head + manifest.r2med, whole=True)],
     )
 
 

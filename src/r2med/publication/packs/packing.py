@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.given_data import GivenData
+from r2med.data.dataset_word import GivenData
 from r2med.data.loading import load_dataset
 from r2med.evaluation.records.answer_facts import answers_path
 from r2med.evaluation.records.collection import collect, record_files, sound_records

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset, Query
-from r2med.data.locating import unambiguous
+from r2med.data.dataset_word import DatasetWord
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.search_steps import SearchStep
@@ -157,7 +157,7 @@ def source_of(
     """Return what an agent searches: a server, or a corpus with a retriever of ours."""
     if remote:
         return RemoteSearch(remote, repeat=runtime.setup.repeat)
-    return LocalSearch(bound(by, runtime), unambiguous(decoded(corpus)) if corpus else "", runtime.store)
+    return LocalSearch(bound(by, runtime), str(DatasetWord.typed(decoded(corpus))) if corpus else "", runtime.store)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import key_of
-from r2med.foundation.store import Store, default_store
+from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
 from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, SearchQuery, SearchReport
@@ -66,9 +66,9 @@ class LocalSearch:
         """Return the label of the other dataset, because answers may quote its documents."""
         if not self.corpus:
             return ()
-        from r2med.data.locating import locate
+        from r2med.data.dataset_word import DatasetWord
 
-        return (locate(self.corpus, self.store or default_store()).label,)
+        return (DatasetWord.parse(self.corpus).label,)
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for the queries of one dataset."""
