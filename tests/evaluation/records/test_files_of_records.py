@@ -179,10 +179,10 @@ def test_a_file_beside_a_record_that_is_missing_or_changed_is_named_with_the_com
         changed(path, run=facts | {"depth": 10})
     if fault == "was changed":
         beside.write_text("other", "utf-8")
-    with pytest.raises(UserError) as error:
-        r2med.submit(tmp_path, out=tmp_path / "entry.json")
-    states(error.value, beside.name, fault, "r2med answer" if kind == "answers" else "r2med run bm25")
-    assert not (tmp_path / "entry.json").exists()
+    [kept] = collect([tmp_path], kind=kind)  # type: ignore[arg-type]
+    with pytest.raises(UserError) as error:  # as for submit, pack and board
+        kept.check_files()
+    states(error.value, str(beside), fault, "r2med answer" if kind == "answers" else "r2med run bm25")
 
 
 def test_records_of_other_data_under_one_name_in_two_folders_are_not_compared(kind: str, tmp_path: Path) -> None:
