@@ -18,7 +18,7 @@ from r2med.evaluation.records.repeats import mixed_repeats
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.one_or_many import flattened
+from r2med.foundation.core.flags import flattened
 from r2med.foundation.core.spec import named_system, variants
 from r2med.foundation.text.terminal_text import quoted
 

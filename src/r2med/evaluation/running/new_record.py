@@ -68,7 +68,7 @@ def time_of_naming() -> str:
 def _stage_facts(system: System, outcome: Outcome, dataset: Dataset) -> Iterator[StageFacts]:
     """Yield the facts of every stage, in the order in which they ran."""
     expansion, searched = outcome.expansion, outcome.searched
-    varying = iter([bool(each.varies) for each in system.main_stages])
+    varying = iter([stage.varies(system.runtime) for stage in system.main_stages])
     if system.expander is not None:
         yield StageFacts(
             stage="expand",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
-
-from r2med.foundation.core.lazy import loaded
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Page
@@ -22,5 +21,5 @@ FORMATS: Mapping[str, str] = {
 
 def rendered(page: Page, form: str) -> str:
     """Return a page in one of `FORMATS`."""
-    text: str = loaded(f"r2med.foundation.pages.{FORMATS[form]}")(page)
+    text: str = resolve_name(f"r2med.foundation.pages.{FORMATS[form]}")(page)
     return text

@@ -16,8 +16,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Self
 
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.flags import DATA, LLMS, MODELS, WHAT, Flag
-from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.flags import DATA, LLMS, MODELS, WHAT, Flag, as_list
 from r2med.foundation.core.spec import typed_path
 
 if TYPE_CHECKING:
@@ -244,7 +243,7 @@ def printed_bytes(count: int) -> str:
 
 def _model_paths(given: Any) -> tuple[tuple[str, Path], ...]:
     """Return weights by name: from a mapping, from NAME=PATH as one types it, or from pairs."""
-    pairs = given.items() if isinstance(given, Mapping) else [_split(each) for each in several(given)]
+    pairs = given.items() if isinstance(given, Mapping) else [_split(each) for each in as_list(given)]
     return tuple((name, typed_path(str(path))) for name, path in pairs)
 
 
