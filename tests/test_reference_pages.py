@@ -241,7 +241,7 @@ def test_answer_records_and_answers_are_as_their_schemas_say(tmp_path: Path) -> 
     dataset = r2med.load("demo/MedQA-Diag")
     given = answered(dataset)
     path = write(answer_record(given, dataset), tmp_path, given)
-    check("answer-record", json.loads(path.read_text()))
+    check("record", json.loads(path.read_text()))
     for line in path.with_suffix(".jsonl").read_text().splitlines():
         check("answers", json.loads(line))
 
