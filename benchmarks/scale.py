@@ -83,19 +83,21 @@ def read(folder: Path, documents: int) -> dict[str, float]:
 def index(folder: Path, documents: int) -> dict[str, float]:
     """Build the index."""
     from r2med import load
+    from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.store import Store
-    from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+    from r2med.systems.retrieve.bm25 import BM25
 
     store = Store(folder / "store")
-    BM25Retriever(BM25()).index(load(str(folder / "data"), store), store)
+    BM25().search(load(str(folder / "data"), store), [], K, Runtime(store=store))
     return {}
 
 
 def search(folder: Path, documents: int) -> dict[str, float]:
     """Open corpus and index again, and search."""
     from r2med import load
+    from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.store import Store
-    from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+    from r2med.systems.retrieve.bm25 import BM25
     from r2med.systems.retrieve.retriever import SearchQuery
 
     pa.array(())  # where there is pandas, the first array imports it
@@ -103,10 +105,11 @@ def search(folder: Path, documents: int) -> dict[str, float]:
     started = time.perf_counter()
     dataset = load(str(folder / "data"), store)
     loaded = time.perf_counter()
-    searcher = BM25Retriever(BM25()).index(dataset, store)
-    opened = time.perf_counter()
-    run = searcher.search([SearchQuery(query) for query in dataset.queries], K).run
-    searched = time.perf_counter()
+    with Runtime(store=store).one_search() as runtime:
+        BM25().search(dataset, [], K, runtime)
+        opened = time.perf_counter()
+        run = BM25().search(dataset, [SearchQuery(query) for query in dataset.queries], K, runtime).run
+        searched = time.perf_counter()
     assert int(run.found.min()) == K
     return {
         "corpus opened": loaded - started,

@@ -6,9 +6,9 @@ help texts.
 
 import ast
 import re
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import get_args
 
 import r2med
@@ -19,7 +19,6 @@ PARTIAL = {
     ("models/llm/cleaning.py", "_MARKS"): "a plain answer has no mark",
     ("assessment/audit/copies.py", "PARTS"): "equal and near copies are found by another check",
     ("systems/rerank/llm_reranker.py", "ABILITIES"): "a seed is only wished for",
-    ("foundation/runtime/stage_table.py", "_MORE"): "most kinds need no further words",
 }
 """Tables that leave words out on purpose, and why."""
 
@@ -73,12 +72,11 @@ def test_a_table_with_a_closed_set_as_keys_has_a_row_for_every_word():
 
 
 def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kind_of_answer_a_form():
-    from r2med.foundation.core.registry import registered
-    from r2med.foundation.runtime.stage_table import loaded_class
+    from r2med.foundation.core.names import built_in_stages
     from r2med.systems.rerank.llm_reranker import LLMRerankerStage
     from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, Answer
 
-    forms = {name: loaded_class(path) for name, path in registered("rerank").cards["llm-rerankers"].classes.items()}
+    forms = {name: resolve_name(path) for name, path in built_in_stages("rerank").forms.items()}
     assert set(forms) <= set(LLM_RERANKERS), "the card of a form has its name"
     for form in forms.values():
         assert form.orders is not LLMRerankerStage.orders
@@ -86,12 +84,12 @@ def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kin
 
 
 def test_every_rerank_api_of_own_servers_has_a_prefix():
-    from r2med.foundation.core.registry import registered
+    from r2med.foundation.core.names import built_in_stages
     from r2med.models.crossencoders.rerank_apis import own_servers
     from r2med.public.stage_help import FORMS
 
     served = {f"{name}:" for name in own_servers()}
-    assert served <= set(registered("rerank").prefixes)
+    assert served <= set(built_in_stages("rerank").prefixes)
     assert served <= set(FORMS)
 
 
@@ -126,14 +124,14 @@ def test_every_setting_of_runs_with_a_panel_is_a_flag_of_a_command():
     import typer
 
     from r2med.cli.app import app
-    from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.runtime.setup import Setup, flag_of
 
     commands = [typer.main.get_command(app)]
     flags = set()
     for command in commands:
         commands += getattr(command, "commands", {}).values()
         flags |= {parameter.name for parameter in command.params}
-    assert {field.name for field in fields(Setup) if field.metadata["flag"].panel} <= flags
+    assert {name for name in Setup.model_fields if flag_of(name).panel} <= flags
 
 
 def quoted(text):
@@ -158,7 +156,7 @@ def choices():
     from r2med.assessment.training.training_formats import FORMATS
     from r2med.evaluation.measure.slices import KINDS as SLICES
     from r2med.evaluation.records.answer_words import CONDITIONS
-    from r2med.foundation.core import plugins
+    from r2med.foundation.core.names import files_of
     from r2med.public.catalogue import MEANING
     from r2med.publication.bridges.data_export import FORMS
 
@@ -170,7 +168,7 @@ def choices():
         ("data training", "--format"): FORMATS,
         ("list", "kind"): MEANING,
         ("review serve", "--kind"): REVIEWED,
-        ("run", "--suite"): plugins.files("suites", ".toml"),
+        ("run", "--suite"): files_of("suites"),
     }
 
 

@@ -73,21 +73,13 @@ def test_the_retriever_of_the_page_runs_alone_fused_and_on_one_question(
     assert f'"id": "{first["id"]}"' in found.stdout, found.stderr
 
 
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        ("index", "stage overlap: its bind(runtime) returned OverlapRetriever, which has no index(dataset, store)"),
-        ("search", "stage overlap: its index(dataset, store) returned OverlapSearcher, which has no search(queries"),
-    ],
-)
-def test_a_retriever_without_one_of_its_methods_is_refused_in_one_line(
-    method: str, message: str, tmp_path: Path, r2med: Callable[..., Ended]
-) -> None:
+def test_a_retriever_without_its_method_is_refused_in_one_line(tmp_path: Path, r2med: Callable[..., Ended]) -> None:
     path = installed(tmp_path, "overlap", "overlap = overlap:Overlap")
     module = tmp_path / "overlap" / "overlap.py"
-    module.write_text(module.read_text(encoding="utf-8").replace(f"def {method}(", "def misspelt("), encoding="utf-8")
+    module.write_text(module.read_text(encoding="utf-8").replace("def search(", "def misspelt("), encoding="utf-8")
     ended = r2med("run", "overlap", "--data", str(random_folder(tmp_path / "mine", documents=4)), PYTHONPATH=path)
     assert ended.returncode == 2
+    message = "overlap.Overlap has no search(dataset, queries, k, runtime): add it for overlap"
     assert message in ended.stderr and "Traceback" not in ended.stderr
 
 
@@ -98,6 +90,21 @@ def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: 
     ended = r2med("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))
     assert ended.returncode == 0, ended.stderr
     assert "upside(keep=1)@5" in ended.stdout
+
+
+def test_the_expansion_of_the_page_runs_before_a_retriever(tmp_path: Path, r2med: Callable[..., Ended]) -> None:
+    path = installed(tmp_path, "last_sentence", "last-sentence = last_sentence:LastSentence")
+    words = ("run", "bm25", "last-sentence → bm25", "--data", "demo/Biology", "--format", "json")
+    ended = r2med(*words, PYTHONPATH=path)
+    assert ended.returncode == 0, ended.stderr
+    plain, repeated = (row["mean"] for row in json.loads(ended.stdout))
+    assert plain != repeated
+
+
+@pytest.mark.parametrize("name", ["turner/turner.py", "overlap/overlap.py", "last_sentence/last_sentence.py"])
+def test_a_stage_of_one_s_own_needs_at_most_fifteen_lines(name: str, tmp_path: Path) -> None:
+    written(tmp_path)
+    assert sum(bool(line.strip()) for line in (tmp_path / name).read_text(encoding="utf-8").splitlines()) <= 15
 
 
 QUESTIONS = [("q1", "Why is a child with fever so red?", "Kawasaki disease"), ("q2", "Why?", "Measles")]

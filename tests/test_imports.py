@@ -6,12 +6,12 @@ import sys
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
 import r2med
-from r2med.foundation.core.registry import card_folders, registered
-from r2med.foundation.runtime.stage_table import KINDS, loaded_class
+from r2med.foundation.core.names import NOUNS, built_in_stages, card_folders
 from support.sources import source
 
 SOURCE = Path(r2med.__file__).parent
@@ -68,12 +68,11 @@ def test_the_first_floor_names_no_later_one():
     assert named == set()
 
 
-def test_every_class_and_folder_that_a_floor_registers_is_there():
-    for kind in (*KINDS, "build"):
-        known = registered(kind)
-        by_card = [path for cards in known.cards.values() for path in cards.classes.values()]
-        for path in (*known.names.values(), *known.prefixes.values(), *by_card):
-            assert loaded_class(path).kind == kind
+def test_every_class_and_folder_that_a_name_means_is_there():
+    for kind in NOUNS:
+        stages = built_in_stages(kind)
+        paths = [path for table in vars(stages).values() for path in table.values() if path]
+        assert all(resolve_name(path).kind == kind for path in paths)
     assert all((SOURCE / folder).is_dir() for folder in card_folders().values())
 
 

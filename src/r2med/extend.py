@@ -12,19 +12,15 @@ from r2med.foundation.core.lazy import lazily
 # Stages
 if TYPE_CHECKING:
     from r2med.foundation.core.plan import Plan as Plan
-    from r2med.foundation.runtime.stages import Bound as Bound
     from r2med.foundation.runtime.stages import Stage as Stage
     from r2med.foundation.runtime.stages import argument as argument
     from r2med.foundation.runtime.stages import depth_field as depth_field
     from r2med.foundation.runtime.stages import derived as derived
-    from r2med.systems.expand.expansion import Expander as Expander
     from r2med.systems.expand.expansion import Expansion as Expansion
     from r2med.systems.rerank.reranking import Reranked as Reranked
-    from r2med.systems.rerank.reranking import Reranker as Reranker
     from r2med.systems.rerank.reranking import reranked as reranked
-    from r2med.systems.retrieve.retriever import Retriever as Retriever
     from r2med.systems.retrieve.retriever import Searched as Searched
-    from r2med.systems.retrieve.retriever import Searcher as Searcher
+    from r2med.systems.retrieve.retriever import SearchQuery as SearchQuery
 
 # Models
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchQuery
 
 MINE = Dataset.of(
@@ -46,7 +46,8 @@ def test_random_documents_are_never_gold(store: Store) -> None:
 
 def test_bm25_scores_of_pairs_are_those_of_a_search(store: Store) -> None:
     dataset = load("demo/MedQA-Diag")
-    run = BM25Retriever(BM25()).index(dataset, store).search([SearchQuery(query) for query in dataset.queries], 100).run
+    queries = [SearchQuery(query) for query in dataset.queries]
+    run = BM25().search(dataset, queries, 100, Runtime(store=store)).run
     for pairs, overlap in dataset_overlap(dataset, store).values():
         for query, row, score in zip(pairs.queries, pairs.rows, overlap.bm25, strict=True):
             searched = dict(zip(run.rows[query].tolist(), run.scores[query].tolist(), strict=True))

@@ -183,8 +183,9 @@ def test_only_their_owner_can_read_what_is_kept(r2med: Command, tables: tuple[Pa
 
 
 def test_an_agents_answers_are_of_the_corpus_that_it_searches_too(tmp_path: Path) -> None:
+    from r2med.foundation.runtime.runtime import Runtime
     from r2med.systems.agents.sources import LocalSearch
-    from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+    from r2med.systems.retrieve.bm25 import BM25
 
-    labels = LocalSearch(BM25Retriever(BM25()), "demo/Biology").labels()
+    labels = LocalSearch(BM25(), Runtime(), "demo/Biology").labels()
     assert default_store().about("ward").about(*labels).labels.datasets == ("demo/Biology", "ward")

@@ -11,8 +11,7 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.foundation.core import plugins
-from r2med.foundation.runtime import stage_table
+from r2med.foundation.core import names
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.public.stage_settings import help_of
@@ -22,7 +21,6 @@ from support.fork_server import Command
 
 REVERSED = '''
 from r2med.systems.rerank.reranking import Reranked
-from r2med.foundation.runtime.stages import Bound
 from r2med.foundation.runtime.stages import Stage, depth_field
 from r2med.systems.rerank.reranking import reranked
 import numpy as np
@@ -36,16 +34,7 @@ class Reversed(Stage, kind="rerank"):
     strength: float = Field(1.0, ge=0, le=1, description="how much it turns")
     depth: int = depth_field(10)
 
-    def bind(self, runtime):
-        return Reversing(self)
-
-
-class Reversing(Bound):
-    @property
-    def depth(self):
-        return self.stage.depth
-
-    def rerank(self, dataset, queries, run, store):
+    def rerank(self, dataset, queries, run, runtime):
         scores = [np.arange(min(self.depth, int(count)), dtype=np.float64) for count in run.found]
         return Reranked(reranked(run, self.depth, scores))
 '''
@@ -66,12 +55,12 @@ def installed(folder: Path, name: str, entries: str, **modules: str) -> Path:
 @pytest.fixture
 def unplugged() -> Iterator[None]:
     """Look for installed plugins anew, before and after a test."""
-    found = (stage_table._plugged, plugins._installed, plugins._warn)
-    for kept in found:
-        kept.cache_clear()
+    lookups = (names._installed_stages, names._installed_packages, names._shared_files, names._warn)
+    for lookup in lookups:
+        lookup.cache_clear()
     yield
-    for kept in found:
-        kept.cache_clear()
+    for lookup in lookups:
+        lookup.cache_clear()
 
 
 @pytest.mark.usefixtures("unplugged")
@@ -102,7 +91,6 @@ def test_an_edited_stage_is_not_taken_for_the_one_that_made_a_number(tmp_path: P
 
 
 RETRIEVING = '''
-from r2med.systems.retrieve.bm25.searcher import BM25
 from r2med.systems.retrieve.retriever import Searched
 from r2med.data.runs.run import Run
 from r2med.foundation.runtime.stages import Stage
@@ -116,24 +104,12 @@ class Fixed(Stage, kind="retrieve"):
 
     name: str = "fixed"
 
-    def bind(self, runtime):
-        return FixedRetriever()
-
-
-class FixedRetriever:
-    def key(self, dataset):
+    def key(self, dataset, runtime):
         return {"fixed": True}
 
-    def index(self, dataset, store):
-        self.corpus = dataset.corpus
-        return self
-
-    def live(self):
-        return self
-
-    def search(self, queries, k):
+    def search(self, dataset, queries, k, runtime):
         found = (np.array([FIRST], np.int32), np.ones(1, np.float32))
-        return Searched(Run.ranked([query.query.id for query in queries], [found] * len(queries), self.corpus))
+        return Searched(Run.ranked([query.query.id for query in queries], [found] * len(queries), dataset.corpus))
 '''
 
 
@@ -152,26 +128,19 @@ def test_an_edited_retriever_is_searched_again_though_its_own_key_is_as_before(t
 
 
 @pytest.mark.parametrize(
-    ("verb", "old", "facts"),
+    ("system", "verb", "facts"),
     [
-        (
-            "bind(self, runtime)",
-            "open(self, setup)",
-            ["fixing.Fixed", "bind(runtime)"],
-        ),
-        (
-            "key(self, dataset)",
-            "describe(self, dataset)",
-            ["fixing.FixedRetriever", "key(dataset)"],
-        ),
+        ("fixed", "search", ["fixing.Fixed", "search(dataset, queries, k, runtime)"]),
+        ("bm25 → reversed", "rerank", ["around.Reversed", "rerank(dataset, queries, run, runtime)"]),
     ],
 )
 def test_a_stage_that_lacks_a_verb_is_refused_in_one_line(
-    tmp_path: Path, r2med: Command, verb: str, old: str, facts: list[str]
+    tmp_path: Path, r2med: Command, system: str, verb: str, facts: list[str]
 ) -> None:
-    entries = "[r2med.stages]\nfixed = fixing:Fixed\n"
-    site = installed(tmp_path / "site", "fixing", entries, fixing=RETRIEVING.replace(verb, old))
-    ended = r2med("run", "fixed", "--data", "demo/Biology", PYTHONPATH=str(site))
+    entries = "[r2med.stages]\nfixed = fixing:Fixed\nreversed = around:Reversed\n"
+    fixing, around = (text.replace(f"def {verb}(", "def misspelt(") for text in (RETRIEVING, REVERSED))
+    site = installed(tmp_path / "site", "fixing", entries, fixing=fixing, around=around)
+    ended = r2med("run", system, "--data", "demo/Biology", PYTHONPATH=str(site))
     assert ended.returncode == 2
     states(ended.stderr, *facts)
 
@@ -220,7 +189,8 @@ def test_a_plugin_cannot_replace_what_is_built_in(tmp_path: Path, r2med: Command
     listed = r2med("list", "stages", PYTHONPATH=str(site))
     assert ended.returncode == listed.returncode == 0, ended.stderr + listed.stderr
     some_states(listed.messages, "bm25 = fixing:Fixed", "left out", "stage bm25")
-    some_states(listed.messages, "bge.toml", "left out", "models/bge.toml")
+    some_states(listed.messages, "bge.toml", "left out", "a plugin cannot replace it")
+    assert r2med("show", "bge", PYTHONPATH=str(site)).stdout == r2med("show", "bge").stdout
     assert score(ended.stdout) == score(alone.stdout)
 
 
@@ -237,3 +207,17 @@ def test_a_folder_of_the_users_own_replaces_a_card_with_a_notice(tmp_path: Path,
     ended = r2med("list", "prompts", R2MED_PLUGINS=str(tmp_path / "mine"))
     assert ended.returncode == 0, ended.stderr
     some_states(ended.messages, "R2MED_PLUGINS", "replaces", "prompts/hyde.exam.txt")
+
+
+def test_a_model_of_ones_own_without_its_prefix_is_shown_with_it(tmp_path: Path, r2med: Command) -> None:
+    (tmp_path / "my/model").mkdir(parents=True)
+    (tmp_path / "letters.py").write_text("class Letters: ...")
+    for system, right in (
+        ("my/model", "path:my/model"),
+        ("letters:Letters", "py:letters:Letters"),
+        ("bm25 → my/model", "path:my/model"),
+        ("bm25 → letters:Letters", "py:letters:Letters"),
+    ):
+        ended = r2med("run", system, "--data", "demo/Biology")
+        assert ended.returncode == 2
+        states(ended.stderr, "did you mean", right)

@@ -9,9 +9,8 @@ from r2med.construction.build_plan import BuildPlan
 from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review_items import add_reviews, items_by_kind, read_guideline, read_reviews, review_items
-from r2med.construction.step_table import KIND
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.registry import registered
+from r2med.foundation.core.names import built_in_stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.server import serving
@@ -34,7 +33,9 @@ def reply(request):
 @pytest.fixture
 def built(tmp_path, monkeypatch):
     for stream in ("questions", "chunks", "candidates"):
-        monkeypatch.setitem(registered(KIND).names, f"given-{stream}", f"support.building:Given{stream.title()}")
+        monkeypatch.setitem(
+            built_in_stages("build").names, f"given-{stream}", f"support.building:Given{stream.title()}"
+        )
     asked_of(reply, monkeypatch)
     (tmp_path / "plan.toml").write_text(PLAN)
     (tmp_path / "guideline.md").write_text("Read twice.")

@@ -8,10 +8,11 @@ import pytest
 from pydantic import Field
 
 from r2med.cli.formats import NAMES
+from r2med.foundation.core import names
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.runtime import stage_table
+from r2med.foundation.core.names import known_names
 from r2med.foundation.runtime.stages import Stage, argument, depth_field
-from r2med.public.stage_help import PURPOSE, stage_names
+from r2med.public.stage_help import PURPOSE
 from r2med.systems.system.suites import suites
 from support.commands import typed
 from support.facts import error_states
@@ -33,7 +34,7 @@ def page(capsys: pytest.CaptureFixture[str], name: str) -> list[list[str]]:
 
 @pytest.fixture
 def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_table, "_plugged", lambda: {"sorter": Sorter})
+    monkeypatch.setattr(names, "_installed_stages", lambda: {"sorter": Sorter})
 
 
 def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
@@ -41,7 +42,7 @@ def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
 ) -> None:
     typed("list", "stages", "--format", "json")
     rows = {(row["kind"], row["name"]): row["summary"] for row in json.loads(capsys.readouterr().out)}
-    assert {(kind, name) for kind in PURPOSE for name in stage_names(kind)} <= set(rows)
+    assert {(kind, name) for kind in PURPOSE for name in known_names(kind)} <= set(rows)
     assert rows["rerank", "sorter"] == "Sort what was found."
     assert rows["retrieve", "bge"] == "Embeddings of BAAI/bge-large-en-v1.5."
     assert rows["rerank", "bge-reranker"] == "Scores of the cross-encoder BAAI/bge-reranker-v2-m3."
@@ -56,7 +57,7 @@ def test_the_list_fits_eighty_columns(capsys: pytest.CaptureFixture[str], monkey
     assert all(len(line) <= 80 for line in lines)
     for kind in PURPOSE:
         assert any(line.startswith(f"{kind}: ") for line in lines)
-        assert all(any(line.startswith(f"{name} ") for line in lines) for name in stage_names(kind))
+        assert all(any(line.startswith(f"{name} ") for line in lines) for name in known_names(kind))
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field
 
-from r2med.foundation.runtime import stage_table
-from r2med.foundation.runtime.stage_table import known_names
+from r2med.foundation.core import names
+from r2med.foundation.core.names import known_names
 from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field
-from r2med.public.stage_help import PURPOSE, stage_names, stage_pages
+from r2med.public.stage_help import PURPOSE, stage_pages
 from r2med.public.stage_settings import StageSetting, help_of
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
@@ -32,7 +32,7 @@ class Sorter(Stage, kind="rerank", needs="llm"):
 
 
 def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_table, "_plugged", lambda: {"small-sorter": Sorter})
+    monkeypatch.setattr(names, "_installed_stages", lambda: {"small-sorter": Sorter})
     shown = {setting.name: setting for setting in help_of("small-sorter", "rerank")}
     assert list(shown) == ["llm", "size", "weight", "order", "shares", "depth"]
     assert shown["size"].default == "10"
@@ -47,7 +47,7 @@ def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> Non
     }
 
 
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind in PURPOSE for name in stage_names(kind)])
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind in PURPOSE for name in known_names(kind)])
 def test_every_setting_of_every_stage_has_a_meaning_and_says_what_may_be_typed(name: str, kind: str) -> None:
     [page] = [page for page in stage_pages(name) if page["kind"] == kind]
     for setting in (StageSetting(**each) for each in page["settings"]):

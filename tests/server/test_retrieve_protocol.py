@@ -5,12 +5,10 @@ import json
 import pytest
 
 from r2med.data import Query, load
-from r2med.foundation.net.retry import Policy
 from r2med.server.http_app import create_app
 from r2med.server.retrieve_protocol import write_response
 from r2med.server.served_corpus import ServedData
 from r2med.systems.agents.conversation import Hit
-from r2med.systems.agents.remote_search import RemoteSearch, ServerAddress
 from support.agents import agent, scripted
 from support.served_app import request
 from support.serving import serving
@@ -160,8 +158,7 @@ def test_our_own_server_gives_what_searching_here_gives(store, home, monkeypatch
     data = type(biology)("x", queries, biology.corpus, biology.qrels)
     here = agent("search-r1", scripted(script)).expand(data, store)
     with serving("demo/Biology", "--retriever", "bm25", R2MED_HOME=home) as served:
-        source = RemoteSearch(ServerAddress.parse(f"{served.url}/retrieve"), Policy(deadline=60))
-        remote = agent("search-r1", scripted(script), source).expand(data, store)
+        remote = agent("search-r1", scripted(script), remote=f"{served.url}/retrieve").expand(data, store)
     first, second = (expansion.traces["0"]["turns"][0] for expansion in (here, remote))
     assert first["documents"] and remote.notices == ()
     assert [document["id"] for document in first["documents"]] == [document["id"] for document in second["documents"]]

@@ -58,8 +58,9 @@ def pairs(hits):
 
 def test_it_returns_what_the_retriever_returns_with_the_instruction_of_the_dataset(served_by, dataset, module_store):
     texts = [query.text for query in dataset.queries]
-    searcher = retriever(parse_stage(served_by.retriever)).bind(Runtime(device="cpu")).index(dataset, module_store)
-    run = searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)], 10).run
+    asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)]
+    stage, runtime = retriever(parse_stage(served_by.retriever)), Runtime(device="cpu", store=module_store)
+    run = stage.search(dataset, asked, 10, runtime).run
     for hits, (_, expected) in zip(served_by.search(texts, 10), run, strict=True):
         assert close_to(hits) == expected
         assert [hit.contents for hit in hits] == [

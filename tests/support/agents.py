@@ -8,17 +8,17 @@ from typing import Any
 
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.foundation.core.cost import Cost
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer, ToolCall
 from r2med.models.llm.llm_cards import LLMCard, Price
-from r2med.systems.agents.agent_retriever import AgentRetriever, RankingStage
-from r2med.systems.agents.expander import AgentExpander, AgentStage
+from r2med.systems.agents.agent_retriever import RankingStage
+from r2med.systems.agents.expander import AgentStage
 from r2med.systems.agents.search_o1 import SearchO1, SearchO1Finds
 from r2med.systems.agents.search_r1 import SearchR1, SearchR1Finds
-from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.agents.tool_agent import ToolAgent
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from support.ready import Ready, ScriptedRuntime
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -75,24 +75,19 @@ def calling(*calls: tuple[str, Any], text: str = "", finish: str = "tool_calls")
     return RawAnswer(text, "", finish, prompt_tokens=10, completion_tokens=5, seconds=0.5, calls=made)
 
 
-def agent(
-    method: str,
-    llm: Any,
-    source: LocalSearch | None = None,
-    card: LLMCard = CARD,
-    prompts: Path | None = None,
-    **settings: Any,
-) -> AgentExpander:
-    stage = STAGES[method](llm=llm.name, **settings)
-    return AgentExpander(stage, llm, card, prompts, source or LocalSearch(BM25Retriever(BM25())))
+def agent(method: str, llm: Any, card: LLMCard = CARD, prompts: Path | None = None, **settings: Any) -> Ready:
+    """Return an agent that writes a text, in a runtime that asks this LLM."""
+    return Ready(STAGES[method](llm=llm.name, **settings), _asking(llm, card, prompts))
 
 
-def ranking_agent(
-    method: str, llm: Any, card: LLMCard = CARD, prompts: Path | None = None, **settings: Any
-) -> AgentRetriever:
-    """Return an agent that ranks documents, and searches with BM25."""
-    by = BM25Retriever(BM25())
-    return AgentRetriever(RANKING[method](llm=llm.name, **settings), llm, card, prompts, LocalSearch(by), by)
+def ranking_agent(method: str, llm: Any, card: LLMCard = CARD, prompts: Path | None = None, **settings: Any) -> Ready:
+    """Return an agent that ranks documents, in a runtime that asks this LLM."""
+    return Ready(RANKING[method](llm=llm.name, **settings), _asking(llm, card, prompts))
+
+
+def _asking(llm: Any, card: LLMCard, prompts: Path | None) -> Runtime:
+    # Nobody listens there. With an endpoint, an LLM without a card is asked, and no recorded texts are read.
+    return ScriptedRuntime(llm, card, prompts, base_url="http://127.0.0.1:1/v1")
 
 
 @dataclass(frozen=True)
@@ -118,6 +113,6 @@ class Ranked:
         return getattr(self.searched.report, name)
 
 
-def ranked(retriever: AgentRetriever, data: Dataset, store: Store, k: int = 100) -> Ranked:
+def ranked(retriever: Ready, data: Dataset, store: Store, k: int = 100) -> Ranked:
     """Return what an agent finds for the queries of a dataset."""
-    return Ranked(retriever.index(data, store).search([SearchQuery(query) for query in data.queries], k))
+    return Ranked(retriever.search(data, [SearchQuery(query) for query in data.queries], k, store))

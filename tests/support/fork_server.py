@@ -158,10 +158,9 @@ def _import_everything() -> None:
 
 def _installed_plugins() -> tuple[Any, ...]:
     """Return the two functions that look into every installed package, and keep what they saw."""
-    from r2med.foundation.core import plugins
-    from r2med.foundation.runtime import stage_table
+    from r2med.foundation.core import names
 
-    return plugins._installed, stage_table._plugged
+    return names._installed_packages, names._installed_stages
 
 
 @dataclass
@@ -219,7 +218,8 @@ def _follow(sent: bytes, out: int, err: int) -> NoReturn:
         added = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
         if any(added):
             sys.path[1:1] = added
-            for kept in _installed_plugins():
+            names = sys.modules["r2med.foundation.core.names"]
+            for kept in (*_installed_plugins(), names._shared_files):
                 kept.cache_clear()
         sys.argv = ["r2med", *order.words]
         if order.fault is not None:

@@ -9,14 +9,12 @@ import numpy as np
 
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.runs.run import Run
-from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.models.llm.llm_cards import LLMCard, Price
-from r2med.systems.rerank.llm_reranker import LLMReranker, LLMRerankerStage
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.retriever import SearchQuery
+from support.ready import Ready, ScriptedRuntime, ready_reranker
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="ranker", model="test/ranker", price=Price(prompt=1.0, completion=2.0))
@@ -104,12 +102,9 @@ def rerank(
     return reranker.rerank(dataset, queries, run, Store(home / "store")), llm
 
 
-def reranker_of(spec: str, llm: ChatModel, *, card: LLMCard = CARD, prompts: Path | None = None) -> LLMReranker:
+def reranker_of(spec: str, llm: ChatModel, *, card: LLMCard = CARD, prompts: Path | None = None) -> Ready:
     """Return the reranker that one types, with a scripted LLM in place of its own."""
-    (call,) = parse_stage(spec)
-    declared = stage(call, "rerank")
-    assert isinstance(declared, LLMRerankerStage)
-    return LLMReranker(declared, llm, card, prompts)
+    return ready_reranker(spec, ScriptedRuntime(llm, card, prompts))
 
 
 def places(run: Run, query: int = 0) -> list[int]:

@@ -1,22 +1,27 @@
-"""The base of retrievers that tests script: what a bound stage has by default, and its own searcher."""
+"""Retrievers whose answers a test writes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from r2med.systems.retrieve.retriever import Searcher
+from r2med.data.dataset import Dataset
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 
 
-class ScriptedRetriever(Searcher):
-    """A retriever that is its own searcher. A subclass has `key`, `index` and `search`."""
+class ScriptedRetriever(Stage, kind="retrieve"):
+    """A retriever that finds what a test says, and remembers what it searched. A subclass has `search`."""
 
-    asks = is_replayed = varies = chooses_forms = False
-    inner = ()
-    name = "scripted"
+    name: str = "scripted"
+    answers: str = ""
+    """What it finds, as text: stages are values."""
+    found: ClassVar[Any]
+    searches: ClassVar[list[Any]]
 
-    @property
-    def code(self) -> type:
-        return type(self)
+    def __init__(self, name: str, found: object) -> None:
+        super().__init__(name=name, answers=repr(found))
+        object.__setattr__(self, "found", found)
+        object.__setattr__(self, "searches", [])
 
-    def check(self, datasets: Any) -> None:
-        """Nothing can stop it."""
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        return {"retriever": self.name, "found": self.answers}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from r2med.analysis.material import Material
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.lazy import loaded
-from r2med.foundation.core.one_or_many import flattened
+from r2med.foundation.core.flags import flattened
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Page, Section
@@ -146,7 +146,7 @@ def checked_names(names: Sequence[str]) -> list[str]:
 
 def _function(place: str) -> Callable[[Material], Any]:
     """Import and return a function of an analysis."""
-    found: Callable[[Material], Any] = loaded(f"r2med.analysis.{place}")
+    found: Callable[[Material], Any] = resolve_name(f"r2med.analysis.{place}")
     return found
 
 

@@ -23,7 +23,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Integers
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.bm25.index import Index, Positions, open_index
 from r2med.systems.retrieve.bm25.postings import MEMORY
 from r2med.systems.retrieve.bm25.scorers import SCORERS
@@ -120,12 +120,8 @@ def dataset_overlap(dataset: Dataset, store: Store, memory: int = MEMORY) -> dic
     gold = gold_pairs(dataset, queries)
     barred = barred_rows(dataset, queries, gold)
     depth = max(map(len, barred), default=0) + 1
-    run = (
-        BM25Retriever(BM25(), memory=memory)
-        .index(dataset, store)
-        .search([SearchQuery(query) for query in queries], depth)
-        .run
-    )
+    runtime = Runtime(store=store, memory=memory)
+    run = BM25().search(dataset, [SearchQuery(query) for query in queries], depth, runtime).run
     pairs = {
         RELEVANT: gold,
         HARDEST: hardest_pairs(list(run.rows), barred),

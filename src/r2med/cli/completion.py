@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from r2med.foundation.runtime.stage_table import Kind
+    from r2med.foundation.core.names import Kind
 
 
 def systems(incomplete: str) -> list[str]:
     """Return the stages and presets that continue a word. Each stage of a system can be a word of its own."""
-    from r2med.foundation.runtime.stage_table import KINDS
+    from r2med.foundation.core.names import KINDS
 
     stages = [name for kind in KINDS for name in _named(kind, incomplete)]
     return [*dict.fromkeys(stages), *_cards("systems", incomplete)]
@@ -29,9 +29,9 @@ def rerankers(incomplete: str) -> list[str]:
 
 def stages(incomplete: str) -> list[str]:
     """Return the stages of any kind that continue a word."""
-    from r2med.public.stage_help import PURPOSE, stage_names
+    from r2med.foundation.core.names import NOUNS
 
-    return [name for kind in PURPOSE for name in _matching(stage_names(kind), incomplete)]
+    return [name for kind in NOUNS for name in _named(kind, incomplete)]
 
 
 def models(incomplete: str) -> list[str]:
@@ -74,15 +74,15 @@ def datasets(incomplete: str) -> list[str]:
 
 
 def _named(kind: Kind, incomplete: str) -> list[str]:
-    from r2med.foundation.runtime.stage_table import known_names
+    from r2med.foundation.core.names import known_names
 
     return _matching(known_names(kind), incomplete)
 
 
 def _cards(kind: str, incomplete: str) -> list[str]:
-    from r2med.foundation.core import plugins
+    from r2med.foundation.core.names import files_of
 
-    return _matching(sorted(plugins.files(kind, ".toml")), incomplete)
+    return _matching(sorted(files_of(kind)), incomplete)
 
 
 def _matching(names: Iterable[str], incomplete: str) -> list[str]:

@@ -110,10 +110,10 @@ def _previews(plan: RunPlan, datasets: Sequence[Dataset]) -> dict[str, Plan]:
 
     def of_repeat(repeat: int) -> dict[str, Plan]:
         systems = [system.in_repeat(repeat) for system in plan.systems if repeat < plan.runs(system)]
-        asking = {name: stage for system in systems for name, stage in system.asking.items()}
+        asking = {name: (stage, system.runtime) for system in systems for name, stage in system.asking.items()}
         return {
-            name: reduce(add, [stage.preview(dataset, plan.runtime.store) for dataset in datasets])
-            for name, stage in asking.items()
+            name: reduce(add, [stage.preview(dataset, runtime) for dataset in datasets])
+            for name, (stage, runtime) in asking.items()
         }
 
     return of_all_runs(map(of_repeat, range(max(map(plan.runs, plan.systems)))))

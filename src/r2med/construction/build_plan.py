@@ -14,12 +14,12 @@ from r2med.construction.diagnosis_groups import GROUPS_FILE
 from r2med.construction.items import Stream
 from r2med.construction.labels import Labelling
 from r2med.construction.step import Step, beside
-from r2med.construction.step_table import parse_step
 from r2med.data.dataset_cards import cards
-from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.errors import UserError, nearest, nearest_path
+from r2med.foundation.core.names import read_toml, validated
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.stage_table import stage
 
 PLAN = "plan.toml"
 """Name of the plan's copy in the folder of a build."""
@@ -139,7 +139,7 @@ def _step(text: str, file: Path) -> Step:
         calls = parse_stage(text)
         if len(calls) != 1:
             raise UserError(f"{text!r} is more than one step: write each step in its own quotes")
-        made = parse_step(calls[0])
+        made = stage(calls[0], "build")
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
     assert isinstance(made, Step)

@@ -11,9 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med.foundation.core import plugins
-from r2med.foundation.core.cards import Catalogue, read_toml, validated
 from r2med.foundation.core.errors import UserError, checked_name
+from r2med.foundation.core.names import Catalogue, built_in_files, files_of, read_toml, validated
 
 BENCHMARK = "R2MED"
 """The group of the published benchmark. Plugins cannot add members to it or to other groups of this package."""
@@ -169,7 +168,7 @@ def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -
     if "like" in content:
         like = content.pop("like")
         # Read the file and not the catalogue, which may be waiting for this very card.
-        known = plugins.files("datasets", ".toml")
+        known = files_of("datasets")
         if not isinstance(like, str) or like not in known or like in seen:
             why = "which is like this one" if like in seen else "but there is no such card"
             raise UserError(f"{file}: like = {str(like)[:60]!r}, {why}")
@@ -192,20 +191,14 @@ def _expanded(path: str, field: str, file: Path) -> Path:
 class _Datasets(Catalogue[DatasetCard]):
     """Every dataset's card by name, in the benchmark's order."""
 
-    def _read_all(self, plugin_folders: str) -> Mapping[str, DatasetCard]:
-        cards = []
-        for name, file in plugins.files(self.kind, ".toml").items():
-            try:
-                cards.append(self._checked(name, file))
-            except UserError as error:
-                plugins.leave_out(file, self.kind, error)
-        return {card.name: card for card in sorted(cards, key=lambda card: (card.order, card.name))}
+    def _read_all(self) -> Mapping[str, DatasetCard]:
+        return dict(sorted(super()._read_all().items(), key=lambda item: (item[1].order, item[0])))
 
-    def _checked(self, name: str, file: Traversable) -> DatasetCard:
-        card = read_card(file, checked_name(name, self.noun))
+    def read(self, file: Traversable, name: str) -> dict[str, DatasetCard]:
+        card = read_card(file, name)
         if name not in bundled_cards() and (taken := sorted({*card.groups} & _bundled_groups())):
             raise UserError(f"{file}: {taken[0]} is a group that comes with r2med: choose a name of your own")
-        return card
+        return {name: card}
 
 
 _DATASETS = _Datasets("datasets", DatasetCard, "dataset", "r2med list datasets shows all")
@@ -251,9 +244,7 @@ def home_group(dataset: str) -> str:
 @cache
 def bundled_cards() -> Mapping[str, DatasetCard]:
     """Return the cards that come with this package. Plugins cannot change them, and their names are reserved."""
-    folder = next(plugins.folders("datasets"))
-    files = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
-    return {name: read_card(file, name) for name, file in files.items()}
+    return {name: read_card(file, name) for name, file in built_in_files("datasets").items()}
 
 
 @cache

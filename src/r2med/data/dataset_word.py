@@ -21,7 +21,7 @@ from r2med.data.irds import PREFIX as IRDS_PREFIX
 from r2med.data.layouts import is_dataset
 from r2med.data.overlays import Overlay, overlay_files
 from r2med.foundation.core.errors import UserError, refuse_table
-from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.flags import as_list
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.text.unicode import to_unicode
 
@@ -206,7 +206,7 @@ def names(name_or_path: str | Path) -> list[str]:
 def given_data(data: GivenData | Collection[GivenData] | None) -> list[str | Dataset]:
     """Return what a person gave as a list of datasets and decided words. Raises UserError for a table."""
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
-    return [given if isinstance(given, Dataset) else str(DatasetWord.typed(given)) for given in several(data)]
+    return [given if isinstance(given, Dataset) else str(DatasetWord.typed(given)) for given in as_list(data)]
 
 
 def each_dataset(data: Iterable[GivenData]) -> list[str | Dataset]:
@@ -219,7 +219,7 @@ def each_dataset(data: Iterable[GivenData]) -> list[str | Dataset]:
 
 def dataset_names(words: str | Path | Collection[str | Path]) -> list[str]:
     """Return the datasets that names, groups and folders mean, each once."""
-    return list(dict.fromkeys(name for word in several(words) for name in DatasetWord.typed(word).members()))
+    return list(dict.fromkeys(name for word in as_list(words) for name in DatasetWord.typed(word).members()))
 
 
 def data_words(data: GivenData | Collection[GivenData]) -> list[str]:

@@ -21,7 +21,7 @@ from r2med.data.deciding import decided
 from r2med.data.grades import HIGHEST_GRADE
 from r2med.data.model_lines import model_lines
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.flags import as_list
 from r2med.foundation.store.files import digest, json_line, write_atomically
 from r2med.foundation.text.plurals import counted
 
@@ -150,7 +150,7 @@ def _decided(grades: Sequence[int]) -> int | None:
 
 def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overlay] | None) -> list[Overlay]:
     """Return overlays as a list. One that is given as a file is read."""
-    return [each if isinstance(each, Overlay) else Overlay.read(each) for each in several(overlays)]
+    return [each if isinstance(each, Overlay) else Overlay.read(each) for each in as_list(overlays)]
 
 
 def add_labels(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:

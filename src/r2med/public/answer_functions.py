@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, AnswerForm
-from r2med.foundation.core.flags import LLMS, MODELS, OUTPUT, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import LLMS, MODELS, OUTPUT, Argument, Flag, SetupFlags, as_list, flattened
 from r2med.foundation.core.spec import joined_words
 from r2med.public import shared_flags as flags
 from r2med.public.call_plan import PlannedCalls, planned
@@ -102,7 +102,6 @@ def answer(
     from r2med.assessment.answers.answering import all_repeats, plan_answers
     from r2med.data.dataset_word import given_data
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import repeated, running
@@ -112,7 +111,7 @@ def answer(
         asked = dict[str, Any](
             judge=judge or "",
             passages=passages,
-            conditions=several(conditions) or READ_CONDITIONS,
+            conditions=as_list(conditions) or READ_CONDITIONS,
             without=without or "",
             form=form,
             nuggets=nuggets or "",
@@ -120,7 +119,7 @@ def answer(
             untested=untested,
         )
         plans = [
-            plan_answers(several(systems), several(readers), given_data(data), in_repeat, **asked)
+            plan_answers(as_list(systems), as_list(readers), given_data(data), in_repeat, **asked)
             for in_repeat in repeated(runtime, repeats)
         ]
         planned(lambda: PlannedCalls(of_all_runs(plan.preview(Path(out)) for plan in plans), runtime))
@@ -189,7 +188,6 @@ def analyse(
     """
     from r2med.analysis.analysis import analysis_plans, checked_names, run_analyses
     from r2med.data.dataset_word import each_dataset, given_data
-    from r2med.foundation.core.one_or_many import flattened, several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
@@ -198,7 +196,7 @@ def analyse(
     material: dict[str, Any] = {
         **{
             "data": each_dataset(given_data(data)),
-            "systems": several(systems),
+            "systems": as_list(systems),
             "results": results,
             "max_failures": max_failures,
         },
@@ -239,12 +237,11 @@ def reproduce(
     scores, and the published rows that cannot be run.
     """
     from r2med.data.dataset_word import given_data
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
     from r2med.publication.leaderboard.reproduction import chosen_scores, known_scores, outcome, reproduced
 
-    names, given = several(systems), given_data(data)
+    names, given = as_list(systems), given_data(data)
     if not given:
         planned(lambda: known_scores(names or [""], cpu))
     chosen = chosen_scores(names, given or ["demo"], cpu)

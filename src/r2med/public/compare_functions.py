@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from r2med.foundation.core.flags import OUTPUT, Flag
+from r2med.foundation.core.flags import OUTPUT, Flag, as_list
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -126,12 +126,11 @@ def compare(
     from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
     from r2med.evaluation.comparison.report import write_report
     from r2med.evaluation.records.collection import given_records
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store.writable import check_writable
 
     if out is not None:
         check_writable(Path(out), "out (--out)")
-    wanted = ComparedWith(measure, baseline or "", several(slice_by), resamples, seed, worse_than)
+    wanted = ComparedWith(measure, baseline or "", as_list(slice_by), resamples, seed, worse_than)
     compared = compared_records(
         given_records(*systems),
         Path(results),

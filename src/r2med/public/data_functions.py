@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from r2med.foundation.core.flags import Argument, Flag
+from r2med.foundation.core.flags import Argument, Flag, as_list
 
 if TYPE_CHECKING:
     from r2med.assessment.training.training_set import TrainingSet
@@ -91,19 +91,18 @@ def import_data(
     from r2med.data.tables.import_choices import ImportChoices
     from r2med.data.tables.importing import plan_import
     from r2med.data.tables.table_import import earlier_choices, write_import
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.public.call_plan import planned
 
     earlier = earlier_choices(Path(out), update)
     columns: dict[str, Any] = {
         **{"id": id, "title": title, "query": query, "query_id": query_id},
-        **{"answer": answer, "relevant": relevant, "grade": grade, "text": several(text)},
+        **{"answer": answer, "relevant": relevant, "grade": grade, "text": as_list(text)},
     }
     typed = ImportChoices(
         header=header,
-        skip_rows=skip_rows if isinstance(skip_rows, int) else tuple(several(skip_rows)) or None,
-        sheets=tuple(several(sheets)),
+        skip_rows=skip_rows if isinstance(skip_rows, int) else tuple(as_list(skip_rows)) or None,
+        sheets=tuple(as_list(sheets)),
         encoding=encoding or "",
         language=language or "",
         keep_markup=keep_markup,
@@ -111,7 +110,7 @@ def import_data(
         deidentify=deidentify,
     )
     named = {role: column for role, column in columns.items() if column}
-    plan = plan_import(several(files), typed=typed, earlier=earlier, **named)
+    plan = plan_import(as_list(files), typed=typed, earlier=earlier, **named)
     planned(lambda: plan)
     return write_import(plan, Path(out), default_store(), update)
 
@@ -212,7 +211,6 @@ def training_data(
     from r2med.assessment.training.training_set import TrainingPlan
     from r2med.data.loading import loaded
     from r2med.data.overlays import given_overlays, overlay_files
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.foundation.store.writable import check_writable
     from r2med.foundation.text.synonyms import Synonyms
@@ -221,8 +219,8 @@ def training_data(
     word, files = overlay_files(data) if isinstance(data, str) else (data, [])
     plan = TrainingPlan(
         loaded(word, store),
-        tuple(given_overlays([*files, *several(overlays)])),
-        tuple(dict.fromkeys(map(training_format, several(formats or DEFAULT_FORMAT)))),
+        tuple(given_overlays([*files, *as_list(overlays)])),
+        tuple(dict.fromkeys(map(training_format, as_list(formats or DEFAULT_FORMAT)))),
         negatives,
         folds or 0,
         Synonyms.read(synonyms) if synonyms else None,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from r2med.foundation.core.flags import MODELS, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import MODELS, Argument, Flag, SetupFlags, as_list
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -68,13 +68,12 @@ def advise(
     """
     from r2med.data.loading import loaded
     from r2med.evaluation.advice.ladder import advice_for
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
 
     with running(setup) as runtime:
         given = loaded(dataset, runtime.store)
-        chosen = None if models is None else several(models), None if rerankers is None else several(rerankers)
-        return advice_for(given, runtime, several(llms), *chosen, give_up)
+        chosen = None if models is None else as_list(models), None if rerankers is None else as_list(rerankers)
+        return advice_for(given, runtime, as_list(llms), *chosen, give_up)
 
 
 def audit(
@@ -111,12 +110,11 @@ def audit(
     """
     from r2med.assessment.audit.audit_files import check_page, write_page
     from r2med.assessment.audit.checks import audited
-    from r2med.foundation.core.one_or_many import several
 
     page = Path(out) if out is not None else None
     if page is not None:
         check_page(page)
-    files = [Path(file) for file in several(against)]
+    files = [Path(file) for file in as_list(against)]
     made = audited(dataset, Path(qrels) if qrels else None, Path(results) if results else None, files)
     if page is not None:
         write_page(made, page)
@@ -167,7 +165,6 @@ def judge(
     from r2med.data.overlays import check_overlay_name
     from r2med.evaluation.records.collection import collect, given_records
     from r2med.evaluation.records.relabelled import recorded_datasets
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import repeated, running
@@ -182,7 +179,7 @@ def judge(
             plan_judging(
                 collection,
                 datasets,
-                several(llms),
+                as_list(llms),
                 in_repeat,
                 rubric=str(rubric),
                 depth=depth,

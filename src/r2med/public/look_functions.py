@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from r2med.foundation.core.flags import WHAT, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import WHAT, Argument, Flag, SetupFlags, as_list
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -98,11 +98,10 @@ def board(
     leaderboard can also show scores with the labels of these files. Answer records among the sources are shown on a
     page of their own, and under the rankings. Those of entries have no texts, and are shown on the page only.
     """
-    from r2med.foundation.core.one_or_many import several
     from r2med.publication.site.site import make_board
 
-    labels = several(overlays)
-    return make_board(several(sources), out, several(data), entries, max_failures, texts, labels, verdicts)
+    labels = as_list(overlays)
+    return make_board(as_list(sources), out, as_list(data), entries, max_failures, texts, labels, verdicts)
 
 
 def search(
@@ -193,12 +192,11 @@ def serve(
     If a search does not end within 5 seconds after Ctrl-C, the process ends without waiting for it. Raises
     UserError if the server would be open to other machines and R2MED_SERVE_TOKEN is not set.
     """
-    from r2med.foundation.core.one_or_many import several
     from r2med.server.serving import serve_systems
 
     serve_systems(
         data,
-        several(systems),
+        as_list(systems),
         setup,
         retriever=retriever or "",
         host=host,

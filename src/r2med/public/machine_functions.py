@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from r2med.foundation.core.flags import Flag, SetupFlags
+from r2med.foundation.core.flags import Flag, SetupFlags, as_list
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -59,13 +59,12 @@ def clear_cache(
     page counts the files of each folder, and the value names every file.
     """
     from r2med.data.dataset_word import DatasetWord
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.public.clearing import Clearing
     from r2med.public.listing import listed_lines
 
     word = str(DatasetWord.typed(dataset)) if dataset else ""
-    wanted = Clearing(word, model or "", llm or "", everything, tuple(map(Path, several(results))))
+    wanted = Clearing(word, model or "", llm or "", everything, tuple(map(Path, as_list(results))))
     lines = list(wanted.carry_out(store or default_store(), yes))
     by_folder = [sentence for line in lines for sentence in line.by_folder()]
     whole = [sentence for line in lines for sentence in line.whole()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from r2med.foundation.core.flags import LLMS, OUTPUT, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import LLMS, OUTPUT, Argument, Flag, SetupFlags, as_list
 from r2med.foundation.core.spec import joined_words
 from r2med.public import shared_flags as flags
 from r2med.public.call_plan import PlannedCalls, planned
@@ -104,7 +104,6 @@ def run(
     from r2med.evaluation.running.batch import check_texts_are_used, plan_run, shown_measure
     from r2med.evaluation.running.results import check_order
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import Runtime, running
     from r2med.foundation.store.writable import check_writable
@@ -114,15 +113,15 @@ def run(
     shown = shown_measure(measure, lock)
     with running(setup, **settings) as opened, notebook_progress():
         runtime = opened.fresh() if fresh else opened
-        named = several(systems)
+        named = as_list(systems)
         if not named and not suite and not lock and runtime.setup.candidates is None:
             named = list(DEMO_SYSTEMS)
         plan = plan_run(
             named,
             given_data(data),
-            expand=several(expand),
-            rerank=several(rerank),
-            llms=several(llms),
+            expand=as_list(expand),
+            rerank=as_list(rerank),
+            llms=as_list(llms),
             suite=suite or "",
             lock=lock or "",
             repeats=repeats,
@@ -176,11 +175,10 @@ def lock(
     from r2med.evaluation.running.evaluation import DEPTH
     from r2med.evaluation.running.locking import locked_plan
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
 
-    file, named = Path(out), several(systems)
+    file, named = Path(out), as_list(systems)
     if not named and not suite:
         example = "r2med lock bm25 bge --data Biology"
         raise UserError(f"name the systems that are to be evaluated, such as: {example}")
@@ -191,9 +189,9 @@ def lock(
         plan = plan_run(
             named,
             given_data(data),
-            expand=several(expand),
-            rerank=several(rerank),
-            llms=several(llms),
+            expand=as_list(expand),
+            rerank=as_list(rerank),
+            llms=as_list(llms),
             suite=suite or "",
             repeats=repeats,
             setup=runtime,

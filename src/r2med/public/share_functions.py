@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from r2med.foundation.core.flags import DATA, Argument, Flag, SetupFlags
+from r2med.foundation.core.flags import DATA, Argument, Flag, SetupFlags, as_list
 from r2med.public import shared_flags as flags
 
 if TYPE_CHECKING:
@@ -68,13 +68,12 @@ def verify(
     """
     from r2med.data.dataset_word import given_data
     from r2med.data.loading import loaded
-    from r2med.foundation.core.one_or_many import several
     from r2med.foundation.store import default_store
     from r2med.publication.leaderboard.verification import verified_entries
 
     opened = store or default_store()
     given = [loaded(source, opened) for source in given_data(data)]
-    places = list(map(Path, several(entries)))
+    places = list(map(Path, as_list(entries)))
     return verified_entries(places, Path(runs), given, opened, Path(verdicts) if verdicts is not None else None)
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.names import Kind, built_in_stages, known_names, stage_class
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Section
-    from r2med.foundation.runtime.stage_table import Kind
-    from r2med.foundation.runtime.stages import Stage
     from r2med.public.stage_settings import StageSetting
 
-FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
+FORM: Mapping[Kind, str] = {
+    "expand": "{stage} → RETRIEVER",
+    "retrieve": "{stage}",
+    "rerank": "RETRIEVER → {stage}",
+    "build": "{stage}",
+}
 """How a system with a stage of each kind is typed."""
 
-PURPOSE = {
+PURPOSE: Mapping[Kind, str] = {
     "expand": "change the query before it is searched, as in hyde(o3-mini) → bm25",
     "retrieve": "search; several are joined by +, as in bm25+bge",
     "rerank": "put what was found into a better order, as in bm25 → bge-reranker@100",
@@ -44,7 +48,7 @@ def stage_pages(name: str) -> list[dict[str, Any]]:
     word = name.partition("(")[0].partition("@")[0].strip()  # as typed in a system
     pages = [_page(word, kind) for kind in PURPOSE if _is_stage(word, kind)]
     if not pages:
-        known = [known for kind in PURPOSE for known in stage_names(kind)]
+        known = [known for kind in PURPOSE for known in known_names(kind)]
         raise UserError(f"no stage {word!r}{nearest(word, known)}: r2med list stages shows all")
     return pages
 
@@ -69,43 +73,26 @@ def stage_section(page: Mapping[str, Any]) -> Section:
 _NO_DEFAULT = {True: "(needed)", False: ""}
 
 
-def stage_names(kind: str) -> list[str]:
-    """Return the names of all stages of a kind, or of all steps of builds."""
-    from r2med.construction import step_table
-    from r2med.foundation.runtime import stage_table
-
-    return step_table.step_names() if kind == step_table.KIND else stage_table.known_names(cast("Kind", kind))
-
-
-def stage_rows(kind: str) -> Iterator[tuple[str, str]]:
+def stage_rows(kind: Kind) -> Iterator[tuple[str, str]]:
     """Yield the stages of a kind, each with what it does."""
-    from r2med.foundation.core.registry import registered
-
-    for name in stage_names(kind):
-        yield name, _declared(name, kind).summary(name)
-    for prefix in registered(kind).prefixes:
+    for name in known_names(kind):
+        yield name, stage_class(name, kind).summary(name)
+    for prefix in built_in_stages(kind).prefixes:
         yield FORMS[prefix]
 
 
-def _declared(name: str, kind: str) -> type[Stage]:
-    from r2med.construction import step_table
-    from r2med.foundation.runtime import stage_table
-
-    return step_table.step_class(name) if kind == step_table.KIND else stage_table.stage_class(name, cast("Kind", kind))
-
-
-def _is_stage(name: str, kind: str) -> bool:
+def _is_stage(name: str, kind: Kind) -> bool:
     try:
-        _declared(name, kind)
+        stage_class(name, kind)
     except UserError:
         return False
     return True
 
 
-def _page(name: str, kind: str) -> dict[str, Any]:
+def _page(name: str, kind: Kind) -> dict[str, Any]:
     from r2med.public.stage_settings import help_of_class
 
-    declared = _declared(name, kind)
+    declared = stage_class(name, kind)
     settings = list(help_of_class(declared, name))
     return {
         "name": name,

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from r2med.foundation.runtime.stage_table import Kind, stage_class
+from r2med.foundation.core.names import Kind, stage_class
 from r2med.foundation.runtime.stages import Stage, bare_type, place_of, printed
 
 

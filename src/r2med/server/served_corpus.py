@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.stages import Stage
     from r2med.foundation.store import Store
     from r2med.systems.agents.conversation import Hit
-    from r2med.systems.retrieve.retriever import Searcher
     from r2med.systems.system.system import LiveSystem
 
 
@@ -81,24 +80,38 @@ def _state(path: Path) -> FileState | None:
 
 @dataclass(frozen=True)
 class ServedCorpus:
-    """A corpus, its searcher, and the names of the dataset and the retriever."""
+    """A dataset, the retriever that searches its corpus, and the live runtime in which it is open."""
 
-    dataset: str
-    corpus: Corpus
-    retriever: str
-    searcher: Searcher
+    searched: Dataset
+    stage: Stage
+    runtime: Runtime
     data: DataWatch = field(default_factory=lambda: DataWatch(""))
     """The files that were read, which are checked before every answer."""
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return self.searched.name
+
+    @property
+    def corpus(self) -> Corpus:
+        """The documents."""
+        return self.searched.corpus
+
+    @property
+    def retriever(self) -> str:
+        """The name of the retriever."""
+        return str(self.stage)
 
     def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first. No document is excluded for any query."""
         from r2med.data.dataset import Query
         from r2med.systems.agents.sources import hits_of
         from r2med.systems.retrieve.retriever import SearchQuery
-        from r2med.systems.retrieve.stored_search import search_with
+        from r2med.systems.retrieve.stored_search import stored_search
 
         asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
-        return hits_of(search_with(self.searcher, self.corpus, asked, k).run, self.corpus)
+        return hits_of(stored_search(self.stage, self.searched, asked, k, self.runtime).run, self.corpus)
 
 
 Reopen = Callable[[], tuple[ServedCorpus, Sequence["LiveSystem"]]]
@@ -150,13 +163,11 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
 
     Raises UserError if the spec is not a single retriever.
     """
-    from r2med.foundation.runtime.stages import Stage, bound
-    from r2med.systems.retrieve.stored_search import live_searcher
+    from r2med.foundation.runtime.stages import Stage
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec, runtime)
     watch = DataWatch.of(dataset, store)  # before hours of encoding, in which the data may be changed again
-    searcher = live_searcher(bound(stage, runtime), dataset, store.with_policy("live"))
-    served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher, watch)
+    served = ServedCorpus(dataset, stage, runtime.with_store(store.with_policy("live")), watch)
     served.search(["warm up"], 1)  # loads the weights now, so that no client has to wait
     return served
 
@@ -192,8 +203,9 @@ def without_llm(retriever: Stage) -> Stage:
 
 def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     """Return the stage of a spec. Raises UserError if the spec is not a single retriever without an LLM."""
+    from r2med.foundation.core.names import known_names
     from r2med.foundation.core.spec import parse
-    from r2med.foundation.runtime.stage_table import known_names, retriever
+    from r2med.foundation.runtime.stage_table import retriever
     from r2med.foundation.runtime.stages import with_nested
     from r2med.systems.system.system_specs import completed_call
 

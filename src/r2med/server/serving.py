@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from r2med.assessment.review.label_reviews import REVIEWED_QUERIES
 from r2med.data.loading import load
 from r2med.foundation.core.errors import UserError, check_installed, unknown
-from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.flags import as_list
 from r2med.foundation.engine.reporting import announcing, steps_ended
 from r2med.foundation.runtime.runtime import running
 from r2med.foundation.text.plurals import counted
@@ -69,7 +69,7 @@ def serve_systems(
         patient = runtime.with_settings(deadline=limits.ANSWER_SECONDS)
         if mcp == "stdio":
             with stdout_to_stderr():
-                data, leave = _opened(dataset, several(systems), retriever, patient)
+                data, leave = _opened(dataset, as_list(systems), retriever, patient)
             say = ready or partial(print_line, file=sys.stderr)
             say(f"MCP on stdin and stdout searches with {_about(data)} · Ctrl-C stops")
             try:
@@ -78,7 +78,7 @@ def serve_systems(
                 leave()
             return
         listener = bind(host, port, token)
-        data, leave = _opened(dataset, several(systems), retriever, patient)
+        data, leave = _opened(dataset, as_list(systems), retriever, patient)
         app = create_app(data, token)
         if mcp:
             add_mcp(app, data)

@@ -9,11 +9,11 @@ from r2med.construction.items import Candidate, Found, PageChunk, SourceQuestion
 from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.labels import CITED, NEAR_MISS, ORDERS, WRITTEN, Labelling
 from r2med.construction.step import Streams
-from r2med.construction.step_table import parse_step
 from r2med.construction.steps.judging import Judge
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
 from support.building import CANDIDATES, asked_of, run_step, streams
@@ -23,7 +23,7 @@ GOOD = '{"why": "It names it.", "relevance": 5, "support": 4}'
 
 
 def judge(spec):
-    made = parse_step(parse_stage(spec)[0])
+    made = stage(parse_stage(spec)[0], "build")
     assert isinstance(made, Judge)
     return made
 

@@ -18,8 +18,8 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.encoders.user_objects import UserObjects
-from r2med.systems.retrieve.bm25.searcher import BM25Retriever
-from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever
+from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.dense.dense_retriever import Dense
 from r2med.systems.retrieve.vectors import vector_retriever
 from r2med.systems.system import system_specs
 from support.datasets import random_folder
@@ -211,14 +211,14 @@ def test_one_cell_of_a_fusion_is_parsed_once_and_each_part_is_indexed_once(setup
         count(system_specs, name)
     count(stage_table, "parse_stage")
     count(vector_retriever, "open_encoder")
-    for kind in (BM25Retriever, DenseRetriever):
-        count(kind, "index")
+    for kind in (BM25, Dense):
+        count(kind, "_open")
     letters = UserObjects.of(setup).name(Letters())
     [[cell]] = r2med.run(f"bm25+{letters}", "demo/Biology", out=None, setup=setup).rows
     assert cell.record is not None
     assert counts == {
         "parse": 1,
         "open_encoder": 1,
-        "BM25Retriever.index": 1,
-        "DenseRetriever.index": 1,
+        "BM25._open": 1,
+        "Dense._open": 1,
     }

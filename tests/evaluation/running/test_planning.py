@@ -189,7 +189,7 @@ def test_the_calls_of_a_form_are_those_that_its_prompts_would_make(setup: Setup,
     plan = plan_run([f"bm25 → {reranker}"], ["demo/Biology"], setup=runtime)
     [(system, [_, stage])] = stage_plans(plan)
     [asking] = system.asking.values()
-    preview = asking.preview(r2med.load("demo/Biology", setup.store), setup.store)
+    preview = asking.preview(r2med.load("demo/Biology", setup.store), system.runtime)
     # A preview has no answers. So it lacks the call after a thought, and the second round asks as the first.
     assert stage.calls == asked * len(preview.requests)
     assert stage.with_prompts(preview).calls == stage.calls

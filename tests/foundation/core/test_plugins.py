@@ -8,8 +8,7 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.foundation.core import plugins
-from r2med.foundation.runtime import stage_table
+from r2med.foundation.core.names import files_of, known_names, stage_class
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support import chat_server, tiny_rerankers
@@ -67,14 +66,14 @@ def test_cards_and_prompts_alone_make_a_suite_that_runs(plugin: Path, tmp_path: 
 
 
 def test_cards_of_a_plugin_are_in_the_lists(plugin: Path) -> None:
-    assert "socratic" in stage_table.known_names("expand")
-    assert "mini" in stage_table.known_names("retrieve")
-    assert "tiny" in stage_table.known_names("rerank")
-    assert stage_table.stage_class("socratic", "expand").summary("socratic") == "Ask what the question is after."
+    assert "socratic" in known_names("expand")
+    assert "mini" in known_names("retrieve")
+    assert "tiny" in known_names("rerank")
+    assert stage_class("socratic", "expand").summary("socratic") == "Ask what the question is after."
     assert "wards" in r2med.data.names("wards")
 
 
 def test_the_folders_of_the_package_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    plugins.files("methods", ".toml")
+    files_of("methods")
     monkeypatch.setattr(Path, "iterdir", lambda self: pytest.fail(f"{self} is listed again"))
-    assert "hyde" in plugins.files("methods", ".toml")
+    assert "hyde" in files_of("methods")

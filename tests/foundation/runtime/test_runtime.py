@@ -52,6 +52,36 @@ def test_a_function_closes_the_runtime_it_made_and_leaves_the_callers_open():
         assert made.setup.depth == 7
 
 
+def test_a_part_is_opened_once_for_the_same_settings_and_store(tmp_path):
+    with Runtime(store=Store(tmp_path)) as runtime:
+        part = runtime.part("encoder", object)
+        assert runtime.part("encoder", object) is runtime.about("data", model="m").part("encoder", object) is part
+        others = (
+            runtime.with_settings(repeat=1),
+            runtime.with_settings(budget=3.0),
+            runtime.with_store(Store(tmp_path)),
+            runtime.for_a_system(),
+        )
+        assert all(view.part("encoder", object) is not part for view in others)
+        assert runtime.part("encoder", object) is part
+
+
+def test_an_opened_corpus_is_kept_for_one_search_and_by_a_server_always(tmp_path):
+    with Runtime(store=Store(tmp_path)) as runtime:
+        assert runtime.index("corpus", object) is not runtime.index("corpus", object)
+        with runtime.one_search() as search:
+            corpus = search.index("corpus", object)
+            with search.about("data").one_search() as inside:
+                assert inside.index("corpus", object) is corpus
+            assert search.index("corpus", object) is corpus
+        with runtime.one_search() as search:
+            assert search.index("corpus", object) is not corpus
+        live = runtime.with_store(Store(tmp_path, "live"))
+        with live.one_search() as search:
+            corpus = search.index("corpus", object)
+        assert live.index("corpus", object) is corpus
+
+
 def test_a_view_with_another_store_shares_all_else(tmp_path):
     with Runtime() as runtime:
         view = runtime.with_store(Store(tmp_path))

@@ -3,8 +3,8 @@
 import pytest
 
 from r2med.data.dataset_cards import cards
-from r2med.foundation.core.cards import read_cards
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.names import read_cards
 from r2med.models.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.models.llm.llm_cards import LLMS
 

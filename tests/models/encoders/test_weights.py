@@ -295,6 +295,6 @@ def test_an_unpinned_model_is_reported_once_and_in_its_record(tmp_path, cache, c
     assert pinned.pinned
     assert floating.key("query") == pinned.key("query")  # vectors are kept when it is pinned later
     data = Dataset("tiny", [], Corpus.of([("d", "text")]), Qrels({}))
-    described = [Dense(name=f"hf:org/tiny{at}").bind(Runtime(device="cpu")).key(data) for at in ("", f"@{COMMIT}")]
+    described = [Dense(name=f"hf:org/tiny{at}").key(data, Runtime(device="cpu")) for at in ("", f"@{COMMIT}")]
     assert [each.get("pinned") for each in described] == [False, None]
     assert len(caplog.records) == 1

@@ -10,12 +10,10 @@ from r2med.data.dataset_cards import cards
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.templates import Template, Templates, kind_of
-from r2med.systems.expand.expansion import check
 from r2med.systems.expand.expansion_prompts import open_prompts as open_prompts_of
 from r2med.systems.expand.generate import Generated
-from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS, REFINE_FIELDS
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from support.ready import Ready, ScriptedRuntime
 from support.scripted_chat import ScriptedChat
 
 KINDS = ("post", "exam", "case", "similar-case")
@@ -29,7 +27,8 @@ def open_prompts(method, kind, folder=None, **more):
 
 def asked(method, llm=None, prompts=None, **settings):
     llm = llm or ScriptedChat(lambda request: "x")
-    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, CARD, prompts, BM25Retriever(BM25()))
+    runtime = ScriptedRuntime(llm, CARD, prompts, base_url="http://127.0.0.1:9/v1")
+    return Ready(Generated(name=method, llm=llm.name, **settings), runtime)
 
 
 def test_every_dataset_s_kind_has_templates_of_every_method():
@@ -133,14 +132,14 @@ def test_what_any_dataset_needs_is_checked_before_the_first_is_asked_about(tmp_p
     llm = ScriptedChat(lambda request: "x")
     expander = asked(method, llm, tmp_path, rounds=rounds)
     with pytest.raises(UserError, match=file):
-        check([expander, None], [load(name) for name in names("demo")])
+        expander.check([load(name) for name in names("demo")])
     assert not llm.asked
 
 
 def test_a_kind_that_nobody_wrote_a_template_for_is_told_before_anything_is_asked():
     news = Dataset("own", (), Corpus.of([]), Qrels({}), cards()["Biology"].model_copy(update={"kind": "news"}))
     with pytest.raises(UserError, match=r"no template hyde\.news\.txt"):
-        check([asked("hyde")], [load("demo/Biology"), news])
+        asked("hyde").check([load("demo/Biology"), news])
 
 
 def test_an_empty_system_prompt_is_left_out(tmp_path):

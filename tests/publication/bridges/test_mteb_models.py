@@ -47,11 +47,12 @@ def test_the_instruction_of_the_dataset_is_the_prompt_of_the_task(models: Any, s
     from r2med.publication.bridges.mteb_models import MtebModel
 
     demo = load(DATA)
-    searcher = System.parse("mteb:org/instructed").retriever.bind(System.parse("bm25").runtime)
-    encoder = searcher.encoder(demo)
-    typed = MtebModel(name="mteb:org/bert").bind(System.parse("bm25").runtime).encoder(demo)
+    system = System.parse("mteb:org/instructed")
+    assert isinstance(system.retriever, MtebModel)
+    encoder = system.retriever.encoder(demo, system.runtime)
+    typed = MtebModel(name="mteb:org/bert").encoder(demo, system.runtime)
     words = "Instruct: Given a Medical Exam, retrieve relevant passages that help answer the exam\nQuery: "
-    bare = searcher.model.loaded().first.model
+    bare = system.retriever.model(system.runtime).loaded().first.model
     assert np.allclose(encoder.encode(["a cough"], "query").vectors, bare.encode([f"{words}a cough"]), atol=1e-5)
     assert np.allclose(encoder.encode(["a cough"], "document").vectors, bare.encode(["a cough"]), atol=1e-5)
     assert np.allclose(typed.encode(["a cough"], "generated").vectors, bare.encode(["passage: a cough"]), atol=1e-5)

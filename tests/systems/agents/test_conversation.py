@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from r2med.data import Query
+from r2med.foundation.core.spec import encoded
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
 from r2med.models.llm.journaled import JournaledChat
-from r2med.systems.agents.sources import LocalSearch
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25 import BM25
 from support import chat_server as api
 from support.agents import CARD, agent, dataset, said, scripted
 from support.datasets import r2med_folder
@@ -23,22 +23,20 @@ from support.processes import environment, wait_for
 SEARCH, ANSWER = "<search>angioedema</search>", "<answer>the passage</answer>"
 
 
-class Counted(LocalSearch):
-    """A search that remembers how many were asked at a time, and all that it was told."""
+class Counted(BM25):
+    """A retriever that remembers how many were asked at a time, and all that it was told."""
 
-    def open(self, dataset, store, topk):
-        real = super().open(dataset, store, topk)
-        SEEN.clear()
-
-        class Source:
-            def search(self, requests):
-                SEEN.append(list(requests))
-                return real.search(requests)
-
-        return Source()
+    def search(self, dataset, queries, k, runtime):
+        SEEN.append(list(queries))
+        return super().search(dataset, queries, k, runtime)
 
 
 SEEN: list[list[Any]] = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen():
+    SEEN.clear()
 
 
 class Calls:
@@ -68,9 +66,9 @@ def test_one_call_and_one_search_for_all_that_wait(store):
             }
         )
     )
-    expansion = agent("search-r1", llm, Counted(BM25Retriever(BM25()))).expand(dataset(), store)
+    expansion = agent("search-r1", llm, by=Counted()).expand(dataset(), store)
     assert llm.sizes == [3, 2, 2]
-    assert [[request.text for request in batch] for batch in SEEN] == [["angioedema"], ["hives", "itching"]]
+    assert [[asked.query.text for asked in batch] for batch in SEEN] == [["angioedema"], ["hives", "itching"]]
     assert expansion.failures == 0
 
 
@@ -130,7 +128,7 @@ def test_nothing_of_the_gold_data_reaches_a_prompt_or_a_search(store):
     gold = Query("1", "swollen face", answer="GOLDANSWER", body_system="GOLDSYSTEM")
     for method, turns in (("search-r1", [SEARCH, ANSWER]), ("search-o1", ["<|begin_search_query|>lips", "done"])):
         llm = scripted({"swollen face": turns})
-        expansion = agent(method, llm, Counted(BM25Retriever(BM25()))).expand(dataset((gold,)), store)
+        expansion = agent(method, llm, by=Counted()).expand(dataset((gold,)), store)
         assert expansion.failures == 0
         assert "GOLD" not in f"{llm.asked}{SEEN}{expansion.traces}"
 
@@ -144,7 +142,7 @@ def test_a_dataset_without_queries_asks_nothing(store):
 def test_another_corpus_can_be_searched(store, tmp_path):
     elsewhere = r2med_folder(tmp_path / "other", [{"id": "x", "text": "Gluten and angioedema."}])
     llm = scripted({"swollen face": [SEARCH, ANSWER]})
-    found = agent("search-r1", llm, LocalSearch(BM25Retriever(BM25()), str(elsewhere), store))
+    found = agent("search-r1", llm, corpus=encoded(str(elsewhere)))
     data = dataset((Query("1", "swollen face"),))
     trace = found.expand(data, store).traces["1"]
     assert [document["id"] for document in trace["turns"][0]["documents"]] == ["x"]
@@ -187,15 +185,14 @@ def test_a_run_that_stopped_goes_on_inside_its_conversations(store, dead_at):
 
 CHILD = """
 import sys
-from r2med.data import load
+from r2med import System, load
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 
 store = Store(sys.argv[2])
-setup = Runtime(base_url=sys.argv[1], store=store)
-expansion = stage(parse_stage("search-r1(any)")[0], "expand").bind(setup).expand(load("demo/Biology", store), store)
+runtime = Runtime(base_url=sys.argv[1], store=store)
+system = System.parse("search-r1(any) → bm25", runtime)
+expansion = system.expander.expand(load("demo/Biology", store), runtime)
 print(expansion.failures, *{query.generated for query in expansion.queries})
 """
 

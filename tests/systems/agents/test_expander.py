@@ -8,13 +8,9 @@ from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.llm_cards import LLMS
-from r2med.systems.agents.expander import AgentExpander
-from r2med.systems.agents.sources import LocalSearch
-from r2med.systems.expand.expansion import Expander
-from r2med.systems.expand.recorded import Recorded
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
 from support.agents import agent, dataset, scripted
 from support.datasets import r2med_folder
+from support.ready import Ready
 
 ONE = (Query("1", "swollen face"),)
 SETUP = Runtime(base_url="http://127.0.0.1:1/v1")
@@ -22,7 +18,11 @@ SETUP = Runtime(base_url="http://127.0.0.1:1/v1")
 
 def built(spec, store, setup=SETUP):
     (call,) = parse_stage(spec)
-    return stage(call, "expand").bind(setup.with_settings(store=store))
+    return Ready(stage(call, "expand"), setup.with_settings(store=store))
+
+
+def is_recorded(expander):
+    return expander.stage.is_recorded(expander.runtime)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def built(spec, store, setup=SETUP):
     ],
 )
 def test_a_name_reads_back_as_itself(store, name):
-    expander: Expander = built(name, store)
+    expander = built(name, store)
     assert expander.name == name
     assert built(expander.name, store).name == name
 
@@ -85,7 +85,7 @@ def test_settings_at_their_defaults_are_left_out(store, typed, name):
 )
 def test_what_cannot_be_meant_is_one_line(store, typed, says):
     with pytest.raises(UserError) as error:
-        built(typed, store)
+        built(typed, store).check([])
     assert says in str(error.value) and "\n" not in str(error.value)
     assert "pw@" not in str(error.value)
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_meant_is_one_line(store, typed, says):
 def test_an_llm_without_a_card_needs_an_endpoint(store):
     assert built("search-r1(my-model)", store).name == "search-r1(my-model)"
     expander = built("search-r1(my-model)", store, Runtime())
-    assert isinstance(expander, Recorded)
+    assert is_recorded(expander)
     with pytest.raises(UserError, match=r"has no recorded search-r1 texts of 'my-model'.*no known LLM has this name"):
         expander.check([load("demo/Biology", store)])
 
@@ -107,11 +107,11 @@ def test_a_corpus_s_folder_may_have_signs_of_the_grammar_in_its_name(store, tmp_
 
 
 def test_recorded_texts_are_read_where_the_setup_says_so(store):
-    assert isinstance(built("search-r1(qwen-7b)", store), AgentExpander)
-    assert isinstance(built("search-r1(qwen-7b)", store, Runtime(recorded=True)), Recorded)
-    assert isinstance(built("search-o1(author)", store), Recorded)
+    assert not is_recorded(built("search-r1(qwen-7b)", store))
+    assert is_recorded(built("search-r1(qwen-7b)", store, Runtime(recorded=True)))
+    assert is_recorded(built("search-o1(author)", store))
     with pytest.raises(UserError, match="turns needs an LLM that is called"):
-        built("search-r1(qwen-7b, turns=2)", store, Runtime(recorded=True))
+        built("search-r1(qwen-7b, turns=2)", store, Runtime(recorded=True)).check([])
 
 
 def test_a_corpus_that_is_not_there_is_one_line(store):
@@ -208,9 +208,7 @@ def test_what_would_stop_it_is_told_before_anything_is_asked(store, tmp_path, se
         (tmp_path / name).write_text(text)
     llm = scripted({})
     with pytest.raises(UserError) as error:
-        agent("search-r1", llm, LocalSearch(BM25Retriever(BM25()), store=store, **settings), prompts=tmp_path).check(
-            [dataset()]
-        )
+        agent("search-r1", llm, prompts=tmp_path, **settings).check([dataset()])
     assert says in str(error.value) and not llm.asked
 
 
@@ -223,7 +221,7 @@ def test_a_sound_agent_passes_the_check():
 def test_a_preview_has_the_first_request_of_every_conversation(store, method, calls):
     llm = scripted({query.text: ["no action"] * 30 for query in dataset().queries})
     expander = agent(method, llm)
-    assert expander.asks
+    assert expander.stage.asks(expander.runtime)
     preview = expander.preview(dataset(), store)
     assert not llm.asked
     expander.expand(dataset(), store)
@@ -234,4 +232,4 @@ def test_a_preview_has_the_first_request_of_every_conversation(store, method, ca
 def test_what_it_searches_with_runs_as_the_flags_say(store):
     chosen = Runtime(device="cpu", trust_remote_code=True)
     expander = built("search-r1(qwen-7b, by=bge)", store, chosen)
-    assert expander.source.by.runtime.setup.device == "cpu"
+    assert expander.stage.source(expander.runtime).runtime.setup.device == "cpu"

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
+from unittest.mock import patch
 
 import pytest
 
@@ -10,6 +12,7 @@ from r2med.data import Query
 from r2med.foundation.net.retry import Policy
 from r2med.foundation.store.holdings import clear_texts, rows_about
 from r2med.models.llm.chat import Failure
+from r2med.systems.agents import conversing
 from r2med.systems.agents.remote_search import MalformedAnswer, RemoteSearch, ServerAddress, read_answer
 from r2med.systems.agents.search_r1 import SearchR1
 from support import retrieve_server as api
@@ -58,7 +61,8 @@ def lead(server, store, policy=FAST, more=()):
     searches = {query.text: [f"<search>{query.text}</search>", ANSWER] for query in dataset().queries}
     for text in more:
         searches[text].insert(1, f"<search>more about {text}</search>")
-    return agent("search-r1", scripted(searches), at(server.url, policy)).expand(dataset(), store)
+    with patch.object(conversing, "RemoteSearch", partial(RemoteSearch, policy=policy)):
+        return agent("search-r1", scripted(searches), remote=server.url).expand(dataset(), store)
 
 
 def test_a_batch_is_asked_in_the_protocol_of_search_r1(server, store):
@@ -96,7 +100,7 @@ SECRET = "http://127.0.0.1:8000/sk-3f9a77/retrieve"
 
 def test_a_token_in_the_path_is_never_shown_and_tells_servers_apart_all_the_same():
     stage, other = (SearchR1(llm="qwen-7b", remote=url) for url in (SECRET, "http://127.0.0.1:8000/sk-other/retrieve"))
-    expander = agent("search-r1", scripted({}), at(SECRET))
+    expander = agent("search-r1", scripted({}), remote=SECRET)
     shown = f"{stage} {stage!r} {stage.settings()} {expander!r} {expander.key(dataset())}"
     assert "3f9a77" not in shown
     assert "remote=http://127.0.0.1:8000/…" in str(stage)

@@ -11,15 +11,16 @@ import pytest
 from r2med import System, UserError
 from r2med.data import Query
 from r2med.evaluation.running.text_generation import plan_generation
+from r2med.foundation.core.names import kind_of
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import kind_of, stage
+from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.systems.agents.tool_rules import CONTINUE, LAST_TURN, NO_ROOM
 from r2med.systems.agents.tools import RANKING_TOOLS, stop_tags, tagged_call
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.stored_search import cached_search
+from r2med.systems.retrieve.stored_search import stored_search
 from support.agents import CARD, agent, calling, dataset, ranked, ranking_agent, said, scripted
 from support.by_day import some_by_day
 from support.scripted_chat import ScriptedChat
@@ -248,7 +249,8 @@ def test_half_a_character_in_a_call_is_replaced(store):
 def test_what_cannot_be_meant_is_one_line(store, typed, says):
     with pytest.raises(UserError) as error:
         call = parse_stage(typed)[0]
-        stage(call, kind_of(call.name)).bind(Runtime(base_url="http://127.0.0.1:1/v1", store=store))
+        runtime = Runtime(base_url="http://127.0.0.1:1/v1", store=store)
+        stage(call, kind_of(call.name)).check([], runtime)
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
@@ -371,7 +373,7 @@ class Wanderer:
 
     def found(self, text):
         asked = [SearchQuery(Query("x", text))]
-        run = cached_search(BM25Retriever(BM25()), dataset(ONE, LIBRARY), asked, 50, self.store).run
+        run = stored_search(BM25(), dataset(ONE, LIBRARY), asked, 50, Runtime(store=self.store)).run
         return [document for document, _ in next(iter(run))[1]]
 
     def ranking(self):
@@ -409,6 +411,6 @@ def test_the_finds_come_first_and_the_retriever_s_documents_after_them(store):
     data = dataset(ONE)
     llm = scripted({"swollen face": [calling(SEARCH), calling(FINISH)]})
     found = ranked(ranking_agent("agent", llm), data, store, 10)
-    plain = cached_search(BM25Retriever(BM25()), data, [SearchQuery(ONE[0])], 10, store).run
+    plain = stored_search(BM25(), data, [SearchQuery(ONE[0])], 10, Runtime(store=store)).run
     expected = dict.fromkeys(["d", "a", *(document for document, _ in plain.top("1"))])
     assert [document for document, _ in found.searched.run.top("1")] == list(expected)

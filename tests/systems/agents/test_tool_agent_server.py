@@ -25,13 +25,14 @@ from support.agents import ranked, ranking_agent
 from support.chat_models import opened, setup
 from support.keys import KEY
 from support.processes import environment, wait_for
+from support.ready import Ready
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
 def expanded(server: api.Server, home: Path, spec: str, **changes: Any) -> Any:
     runtime = setup(server, home, **changes)
-    retriever = stage(parse_stage(spec)[0], "retrieve").bind(runtime)
+    retriever = Ready(stage(parse_stage(spec)[0], "retrieve"), runtime)
     return ranked(retriever, load("demo/Biology", runtime.store), runtime.store)
 
 
@@ -202,7 +203,7 @@ def test_the_tool_of_an_agent_may_be_a_whole_system_and_its_costs_are_added_up(t
         runtime = setup(server, tmp_path / "store")
         system, data = System.parse(TOOL, runtime), load("demo/Biology", runtime.store)
         assert set(system.asking) == {TOOL, "listwise(any)@3"}
-        preview = system.asking[TOOL].preview(data, runtime.store)
+        preview = system.asking[TOOL].preview(data, runtime)
         assert preview.conversation_calls == 8 * 20 + 20 * 8, "turns of the agent, and calls of its searches"
         record = evaluate(system, data, tmp_path / "out", store=runtime.store)
         (stage,) = record.stages

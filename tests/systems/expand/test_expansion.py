@@ -1,4 +1,4 @@
-"""From what is typed to an expander: who is asked, whose texts are read, and what is told where neither can be."""
+"""From what is typed to an expansion: who is asked, whose texts are read, and what is told where neither can be."""
 
 import pytest
 
@@ -7,31 +7,32 @@ from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import retriever, stage
-from r2med.foundation.store import default_store
-from r2med.systems.agents.expander import AgentExpander
-from r2med.systems.expand.llm_expander import LLMExpander
-from r2med.systems.expand.recorded import Recorded
+from r2med.models.llm.llm_cards import LLMS
+from r2med.systems.expand.generate import Generated
+from r2med.systems.retrieve.bm25 import BM25
+from support.ready import ScriptedRuntime
+from support.scripted_chat import ScriptedChat
 
 ENDPOINT = Runtime(base_url="http://127.0.0.1:9/v1")
 
 
-def built(spec, options=None):
+def parsed(spec):
     [call] = parse_stage(spec)
-    return stage(call, "expand").bind(options or Runtime())
+    return stage(call, "expand")
 
 
 def test_an_llm_with_a_card_or_an_endpoint_is_asked_and_others_are_read():
-    assert isinstance(built("hyde(gpt4)"), LLMExpander)
-    assert isinstance(built("hyde(org/any:thing)", ENDPOINT), LLMExpander)
-    assert isinstance(built("hyde(gpt4)", Runtime(recorded=True)), Recorded)
-    assert isinstance(built("hyde(author)", ENDPOINT), Recorded)
-    assert isinstance(built("search-r1(qwen-7b)"), AgentExpander)
-    assert isinstance(built("search-r1(nobody)"), Recorded)
+    assert parsed("hyde(gpt4)").asks(Runtime())
+    assert parsed("hyde(org/any:thing)").asks(ENDPOINT)
+    assert parsed("hyde(gpt4)").is_recorded(Runtime(recorded=True))
+    assert parsed("hyde(author)").is_recorded(ENDPOINT)
+    assert parsed("search-r1(qwen-7b)").asks(Runtime())
+    assert parsed("search-r1(nobody)").is_recorded(Runtime())
 
 
 def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
     with pytest.raises(UserError) as error:
-        built("hyde(gtp4)").expand(load("demo/Biology"), default_store())
+        parsed("hyde(gtp4)").expand(load("demo/Biology"), Runtime())
     said = str(error.value)
     assert "demo/Biology has no recorded hyde texts of 'gtp4': it has author, qwen-coder" in said
     assert "(did you mean gpt4?)" in said
@@ -41,7 +42,7 @@ def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
 
 def test_who_asks_for_recorded_texts_is_told_of_recorded_texts_alone():
     with pytest.raises(UserError) as error:
-        built("hyde(gpt4)", Runtime(recorded=True)).expand(load("demo/Biology"), default_store())
+        parsed("hyde(gpt4)").expand(load("demo/Biology"), Runtime(recorded=True))
     assert str(error.value) == "demo/Biology has no recorded hyde texts of 'gpt4': it has author, qwen-coder"
 
 
@@ -50,9 +51,9 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
     key = setting.partition("=")[0]
     for llm, recorded in (("gpt4", True), ("author", False)):
         with pytest.raises(UserError, match=f"{key} needs an LLM that is called: recorded texts are searched"):
-            built(f"hyde({llm}, {setting})", Runtime(recorded=recorded))
+            parsed(f"hyde({llm}, {setting})").check([], Runtime(recorded=recorded))
     with pytest.raises(UserError, match=r"no known LLM has this name \(did you mean gpt4\?\)"):
-        built(f"hyde(gtp4, {setting})")
+        parsed(f"hyde(gtp4, {setting})").check([], Runtime())
 
 
 @pytest.mark.parametrize(
@@ -78,13 +79,21 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
 )
 def test_what_makes_no_sense_is_one_line(spec, says):
     with pytest.raises(UserError, match=says):
-        built(spec)
+        parsed(spec)
 
 
 def test_what_searches_between_rounds_runs_as_the_flags_say():
-    chosen = Runtime(device="cpu", trust_remote_code=True)
-    expander = built("hyde(gpt4, rounds=1, by=bge)", chosen)
-    assert expander.by.runtime is chosen
+    runtimes = []
+
+    class Watched(BM25):
+        def search(self, dataset, queries, k, runtime):
+            runtimes.append(runtime)
+            return super().search(dataset, queries, k, runtime)
+
+    llm = ScriptedChat(lambda request: "rods")
+    chosen = ScriptedRuntime(llm, LLMS.card("gpt4"), device="cpu", trust_remote_code=True)
+    Generated(name="hyde", llm="gpt4", rounds=1, by=Watched()).expand(load("demo/Biology"), chosen)
+    assert [runtime.setup for runtime in runtimes] == [chosen.setup]
 
 
 @pytest.mark.parametrize(
@@ -100,9 +109,7 @@ def test_what_searches_between_rounds_runs_as_the_flags_say():
     ],
 )
 def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
-    [call] = parse_stage(spec)
-    made = stage(call, "expand").feeding(retriever(parse_stage(fed_retriever)))
-    assert made.bind(Runtime()).by.name == searches
+    assert str(parsed(spec).feeding(retriever(parse_stage(fed_retriever))).first) == searches
 
 
 def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():
@@ -112,8 +119,7 @@ def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():
 
 
 def test_other_expansions_do_not_depend_on_what_they_feed():
-    [call] = parse_stage("hyde(gpt4)")
-    made = stage(call, "expand")
+    made = parsed("hyde(gpt4)")
     assert made.feeding(retriever(parse_stage("bm25(scorer=lucene)"))) is made
 
 
@@ -124,5 +130,5 @@ def test_a_folder_of_prompts_may_have_signs_of_the_grammar_in_its_name(tmp_path)
     system = System.parse("hyde(gpt4) → bm25", Setup(prompts=str(folder)))
     again = System.parse(system.name)
     assert again.name == system.name
-    [preview] = [stage.preview(load("demo/Biology"), default_store()) for stage in again.asking.values()]
+    [preview] = [stage.preview(load("demo/Biology"), again.runtime) for stage in again.asking.values()]
     assert preview.requests[0].messages[-1].content.startswith("Mine: ")

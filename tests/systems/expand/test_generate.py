@@ -1,25 +1,23 @@
 """Expansion by an LLM: what is asked, what becomes of the answers, and what is told of failures and cuts."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.foundation.engine.work import Threads
-from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.chat import Failure, RawAnswer
 from r2med.models.llm.costs import prompt_tokens
 from r2med.models.llm.llm_cards import LLMCard, Price
 from r2med.models.prompts.fitting import NO_PASSAGES
-from r2med.systems.expand.expansion import Expander
 from r2med.systems.expand.expansion_prompts import open_prompts
 from r2med.systems.expand.generate import Generated
-from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
-from r2med.systems.retrieve.retriever import ForeignSearcher, SearchReport
+from r2med.systems.retrieve.bm25 import BM25, searcher
+from r2med.systems.retrieve.bm25.index import open_index
+from r2med.systems.retrieve.retriever import SearchReport
+from support.ready import Ready, ScriptedRuntime
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -46,7 +44,11 @@ def failing_for(word, kind="server"):
 
 
 def asked(llm, method="hyde", card=CARD, prompts=None, **settings):
-    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, card, prompts, BM25Retriever(BM25()))
+    return Ready(Generated(name=method, llm=llm.name, **settings), runtime_of(llm, card, prompts))
+
+
+def runtime_of(llm, card=CARD, prompts=None, **settings):
+    return ScriptedRuntime(llm, card, prompts, base_url="http://127.0.0.1:9/v1", **settings)
 
 
 def expand(dataset, store, reply=echo, method="hyde", card=CARD, **settings):
@@ -131,18 +133,15 @@ def test_why_answers_failed_is_told_once_a_kind_in_the_words_of_the_first(datase
 
 
 def test_failures_inside_the_search_between_rounds_are_in_the_expansion(dataset, store):
-    class Failing(BM25Retriever):
-        is_replayed = True
+    class Failing(BM25):
+        def is_replayed(self, runtime):
+            return True
 
-        def index(self, dataset, store):
-            searcher = super().index(dataset, store)
+        def search(self, dataset, queries, k, runtime):
             report = SearchReport(1, 3, {"timeout": 2}, {"1": "2 timeout"}, notices=("the tool was slow",))
-            search = searcher.search
-            return ForeignSearcher(SimpleNamespace(search=lambda *asked: replace(search(*asked), report=report)))
+            return replace(super().search(dataset, queries, k, runtime), report=report)
 
-    llm = ScriptedChat(failing_for("blue lips"))
-    stage = Generated(name="hyde", llm=llm.name, rounds=2)
-    expansion = LLMExpander(stage, llm, CARD, None, Failing(BM25())).expand(dataset, store)
+    expansion, _ = expand(dataset, store, failing_for("blue lips"), rounds=2, by=Failing())
     assert expansion.failure_kinds == {"server": 1, "timeout": 4}
     assert expansion.failed == {"2": "1 server", "1": "2 timeout, 2 timeout"}
     assert expansion.notices[-2:] == ("the tool was slow",) * 2
@@ -294,8 +293,7 @@ def test_names_tell_settings_that_differ_from_their_defaults():
 
 def test_the_key_holds_all_a_text_depends_on(dataset, tmp_path):
     def key_with(card=CARD, method="hyde", **settings):
-        expander: Expander = asked(ScriptedChat(echo), method, card, **settings)
-        return expander.key(dataset)
+        return asked(ScriptedChat(echo), method, card, **settings).key(dataset)
 
     (tmp_path / "hyde.case.txt").write_text("Mine: {query}")
     (tmp_path / "refine.case.txt").write_text("Mine: {query} {draft}")
@@ -322,7 +320,14 @@ def test_the_demo_expands_by_every_method(store):
         assert all("diagnos" in prompt for prompt in llm.prompts)
 
 
-def test_lamer_s_first_search_takes_the_memory_and_the_engine_of_the_setup(store):
-    engine = Threads()
-    opened = Generated(name="lamer", llm="gpt4").bind(Runtime(store=store, memory=123_456_789, engine=engine))
-    assert (opened.first.memory, opened.first.engine) == (123_456_789, engine)
+def test_lamer_s_first_search_takes_the_memory_and_the_engine_of_the_setup(dataset, store, monkeypatch):
+    engine, llm, indexed = Threads(), ScriptedChat(echo), []
+
+    def opened(corpus, store, counts_repeats, engine, memory, language):
+        indexed.append((memory, engine))
+        return open_index(corpus, store, counts_repeats, engine, memory, language)
+
+    monkeypatch.setattr(searcher, "open_index", opened)
+    runtime = runtime_of(llm, store=store, memory=123_456_789, engine=engine)
+    Generated(name="lamer", llm=llm.name).expand(dataset, runtime)
+    assert indexed == [(123_456_789, engine)]

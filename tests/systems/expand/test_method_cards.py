@@ -1,21 +1,20 @@
 """Method cards: those that come with r2med, and a method of one's own without a line of Python."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from r2med import System, UserError, load
+from r2med.foundation.core.names import known_names, stage_class
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import known_names, stage, stage_class
+from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.expand.generate import Generated
-from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS, MethodCard
-from r2med.systems.expand.recorded import Recorded
 from r2med.systems.retrieve.retriever import MEAN
+from support.ready import Ready, ScriptedRuntime
 from support.scripted_chat import ScriptedChat
 
 CARD = """
@@ -57,9 +56,11 @@ def plugin(tmp_path, monkeypatch):
 
 def asking(name, store, llm):
     [call] = parse_stage(name)
-    expander = stage(call, "expand").bind(Runtime(base_url="http://127.0.0.1:9/v1", store=store))
-    assert isinstance(expander, LLMExpander)
-    return replace(expander, llm=llm)
+    expander, setup = stage(call, "expand"), Setup(base_url="http://127.0.0.1:9/v1", store=store)
+    opened = expander.opened(Runtime(setup))
+    runtime = ScriptedRuntime(llm, opened.card, opened.prompts, setup=setup)
+    assert expander.asks(runtime)
+    return Ready(expander, runtime)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_a_method_of_one_s_own_is_a_card_and_a_prompt(plugin, store):
     assert system.name == "key-terms(any) → bm25"
     assert System.parse("key-terms(any, samples=1) → bm25").name == "key-terms(any, samples=1) → bm25"
     llm = ScriptedChat(lambda request: f"term {request.sample}")
-    expansion = asking("key-terms(any)", store, llm).expand(load("demo/Biology", store), store)
+    expansion = asking("key-terms(any)", store, llm).expand(load("demo/Biology", store))
     query = expansion.queries[0]
     assert query.lexical_text == " ".join([query.query.text] * 3 + ["term 0", "term 1"])
     assert query.dense_form == "{query} {text}"
@@ -92,7 +93,7 @@ def test_a_method_of_one_s_own_is_a_card_and_a_prompt(plugin, store):
 def test_a_variant_of_a_method_changes_what_it_says(plugin, store):
     llm = ScriptedChat(lambda request: "term")
     expander = asking("key-terms:bare(any, samples=1)", store, llm)
-    expansion = expander.expand(load("demo/Biology", store), store)
+    expansion = expander.expand(load("demo/Biology", store))
     assert expansion.queries[0].lexical_text == "term"
     assert llm.prompts[0] == f"Terms for the post {expansion.queries[0].query.text}"
 
@@ -106,8 +107,7 @@ def test_how_texts_join_the_query_is_part_of_the_key(plugin, store):
 
 def test_a_method_that_is_never_asked_reads_recorded_texts(plugin, tmp_path):
     (plugin / "methods/old.toml").write_text('summary = "Texts of old."\nasked = false\n')
-    expander = stage_class("old", "expand")(name="old", llm="gpt4").bind(Runtime())
-    assert isinstance(expander, Recorded)
+    assert stage_class("old", "expand")(name="old", llm="gpt4").is_recorded(Runtime())
 
 
 @pytest.mark.parametrize(

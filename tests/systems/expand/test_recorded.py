@@ -10,12 +10,13 @@ from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
-from r2med.foundation.store import Store, default_store
+from r2med.foundation.store import Store
 from r2med.models.llm.cleaning import VERSION
-from r2med.systems.expand.expansion import Expander, Expansion, check
+from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generations import NotWrittenError, write_generations
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.datasets import hub_files, write_jsonl, write_parquet
+from support.ready import Ready
 
 QUERIES = (Query("0", "Tired after bread?", excluded=("x",)), Query("1", "Why is she pale?"))
 
@@ -32,13 +33,12 @@ METHODS = ("hyde", "query2doc", "lamer", "search-r1", "search-o1")
 
 
 def opened(method, llm, folder=None, **settings):
-    return stage(Call(method, (llm,), tuple(settings.items())), "expand").bind(
-        Runtime(recorded=True, generations=folder)
-    )
+    expander = stage(Call(method, (llm,), tuple(settings.items())), "expand")
+    return Ready(expander, Runtime(recorded=True, generations=folder))
 
 
 def read(method, llm, dataset, folder=None, **settings):
-    return opened(method, llm, folder, **settings).expand(dataset, default_store())
+    return opened(method, llm, folder, **settings).expand(dataset)
 
 
 def recorded(folder, rows, method="hyde", llm="gpt4", **settings):
@@ -130,9 +130,9 @@ def test_an_llm_without_texts_is_one_line_with_those_there_are(tmp_path):
 def test_texts_that_are_missing_for_any_dataset_are_told_beforehand(tmp_path):
     write_jsonl(tmp_path / "one/hyde/gpt4/query_with_hydoc.jsonl", [row(0, "coeliac")])
     one, two = (replace(dataset_in(None), name=name) for name in ("one", "two"))
-    check([opened("hyde", "gpt4", tmp_path)], [one])
+    opened("hyde", "gpt4", tmp_path).check([one])
     with pytest.raises(UserError, match="two has no recorded hyde texts"):
-        check([opened("hyde", "gpt4", tmp_path)], [one, two])
+        opened("hyde", "gpt4", tmp_path).check([one, two])
 
 
 def test_queries_without_a_text_are_counted_and_told(tmp_path):
@@ -316,7 +316,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
 
 
 def test_the_demo_s_texts_go_through_the_same_reader(tmp_path):
-    author: Expander = opened("hyde", "author")
+    author = opened("hyde", "author")
     for name in names("demo"):
         dataset = load(name)
         expansion = author.expand(dataset, Store(tmp_path))

@@ -18,18 +18,17 @@ from r2med.models.llm.chat import Failure, RawAnswer
 from r2med.models.llm.journal import answers_by_model
 from r2med.models.prompts.fitting import NO_PASSAGES
 from r2med.models.prompts.templates import open_templates
-from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS, MethodCard
-from r2med.systems.expand.recorded import Recorded
 from r2med.systems.expand.shown_passages import ShownPassages
 from r2med.systems.retrieve.apart import search_apart
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.stored_search import cached_search
+from r2med.systems.retrieve.stored_search import stored_search
 from r2med.systems.system.system_specs import cross_product
 from support import chat_server as api
 from support.keys import KEY
 from support.processes import started, wait_for
+from support.ready import Ready, ScriptedRuntime
 from support.scripted_chat import ScriptedChat
 
 DOCUMENTS = [
@@ -39,7 +38,7 @@ DOCUMENTS = [
     ("d", "hives and itching"),
     ("e", "a face with hives"),
 ]
-BM = BM25Retriever(BM25())
+BM = BM25()
 
 
 @pytest.fixture
@@ -48,18 +47,24 @@ def dataset():
     return Dataset("tiny", queries, Corpus.of(DOCUMENTS), Qrels({"1": {"a": 1}}))
 
 
-def bound(spec, llm, store, **settings):
-    """Return the expander of a spec before BM25, whose LLM is scripted."""
+def scripted(spec, llm, store):
+    """Return the expansion of a spec before BM25, whose LLM is scripted."""
     [call] = parse_stage(spec)
-    fed = stage(call, "expand").feeding(BM25())
-    expander = fed.bind(Runtime(base_url="http://127.0.0.1:9/v1", store=store, **settings))
-    assert isinstance(expander, LLMExpander)
-    return replace(expander, llm=llm)
+    expander = stage(call, "expand").feeding(BM)
+    setup = Setup(base_url="http://127.0.0.1:9/v1", store=store)
+    opened = expander.opened(Runtime(setup))
+    runtime = ScriptedRuntime(llm, opened.card, opened.prompts, setup=setup)
+    assert expander.asks(runtime)
+    return Ready(expander, runtime)
+
+
+def card_of(expander):
+    return expander.stage.opened(expander.runtime).card
 
 
 def expanded(spec, dataset, store, reply):
     llm = ScriptedChat(reply)
-    return bound(spec, llm, store).expand(dataset, store), llm
+    return scripted(spec, llm, store).expand(dataset), llm
 
 
 def texts(query):
@@ -95,8 +100,9 @@ def test_a_list_of_queries_replaces_the_query_in_each_run(dataset, store):
     assert [part.query.text for part, _ in query.parts] == ["swollen face", "hives", "itching face"]
     assert all((part.generated, part.query.id) == ((), "1") for part, _ in query.parts)
     assert "Write 2 different queries" in llm.prompts[0]
-    run = search_apart(BM, dataset, expansion.queries, 5, store).run
-    alone = [cached_search(BM, dataset, [part], 5, store).run.top("1", 5) for part, _ in query.parts]
+    runtime = Runtime(store=store)
+    run = search_apart(BM, dataset, expansion.queries, 5, runtime).run
+    alone = [stored_search(BM, dataset, [part], 5, runtime).run.top("1", 5) for part, _ in query.parts]
     worth = {}
     for ranking in alone:
         for rank, (document, _) in enumerate(ranking, 1):
@@ -125,7 +131,7 @@ def test_the_methods_with_lists_search_what_their_cards_say(dataset, store, meth
 
 def test_the_mimic_is_moved_away_from(dataset, store):
     expansion, _ = expanded("target-mimic(any, weights=1:-2, original=0)", dataset, store, listed("face", "hives"))
-    run = search_apart(BM, dataset, expansion.queries, 5, store).run
+    run = search_apart(BM, dataset, expansion.queries, 5, Runtime(store=store)).run
     assert [document for document, _ in run.top("1")] == ["a", "e", "d"], "e has a face and hives"
 
 
@@ -146,7 +152,7 @@ def test_a_query_whose_list_cannot_be_read_is_searched_as_it_is_and_counted(data
     assert expansion.queries[1] == SearchQuery(dataset.queries[1])
     assert (expansion.failures, expansion.failure_kinds, list(expansion.failed)) == (1, {kind: 1}, ["2"])
     assert f"1 of 3 queries got no text and are searched as they are (1 {kind})" in expansion.notices[0]
-    assert dict(search_apart(BM, dataset, expansion.queries, 5, store).run)["2"]
+    assert dict(search_apart(BM, dataset, expansion.queries, 5, Runtime(store=store)).run)["2"]
 
 
 def test_repairs_of_lists_are_counted_and_told(dataset, store):
@@ -171,9 +177,10 @@ def test_several_lists_keep_the_weights_of_their_positions(dataset, store):
 def test_a_rewriter_replaces_the_query_in_one_search_whose_scores_stay(dataset, store):
     expansion, llm = expanded("rewrite(any)", dataset, store, lambda request: "hives")
     assert texts(expansion.queries[0]) == [("hives", 1.0)]
-    run = search_apart(BM, dataset, expansion.queries, 5, store).run
+    runtime = Runtime(store=store)
+    run = search_apart(BM, dataset, expansion.queries, 5, runtime).run
     plain = [SearchQuery(replace(query, text="hives")) for query in dataset.queries]
-    assert dict(run) == dict(cached_search(BM, dataset, plain, 5, store).run)
+    assert dict(run) == dict(stored_search(BM, dataset, plain, 5, runtime).run)
     assert llm.prompts[0].startswith("Rewrite the request below")
 
 
@@ -189,16 +196,16 @@ def test_a_rewriter_replaces_the_query_in_one_search_whose_scores_stay(dataset, 
 )
 def test_trained_rewriters_name_no_llm_and_are_asked_as_their_authors_do(dataset, store, name, model, sampling):
     llm = ScriptedChat(lambda request: "hives")
-    expander = bound(name, llm, store)
-    expander.expand(dataset, store)
-    assert (expander.card.model, expander.name) == (model, name)
+    expander = scripted(name, llm, store)
+    expander.expand(dataset)
+    assert (card_of(expander).model, expander.name) == (model, name)
     asked = llm.asked[0]
     used = asked.sampling
     assert (used.temperature, used.top_p, used.top_k, used.repetition_penalty, used.max_tokens) == sampling
     assert [message.role for message in asked.messages] == ["user"], "Qwen's own system prompt"
     assert "swollen face" in asked.messages[0].content
     assert System.parse(f"{name} → bm25").name == f"{name} → bm25"
-    assert bound(f"{name}(other)", llm, store).card.model == "other", "another LLM with the same prompt"
+    assert card_of(scripted(f"{name}(other)", llm, store)).model == "other", "another LLM with the same prompt"
 
 
 def test_the_aligner_s_input_may_have_8192_tokens():
@@ -233,7 +240,7 @@ def test_thinkqe_accumulates_bans_and_balances(dataset, store):
     llm = ScriptedChat(lambda request: "hives itching " * 6 if request.sample else "cold knee " * 6)
     method = METHODS["thinkqe"]
     assert (method.accumulate, method.ban, method.balance, method.passages.depth) == (True, True, 3, 5)
-    expansion = bound("thinkqe(any)", llm, store).expand(dataset, store)
+    expansion = scripted("thinkqe(any)", llm, store).expand(dataset)
     assert len(llm.asked) == 3 * 2 * 3, "three rounds, two samples, three queries"
     query = expansion.queries[0]
     assert len(query.generated) == 6
@@ -296,7 +303,7 @@ def test_passages_are_found_by_the_retriever_of_the_system_unless_another_is_nam
     }
     system = System.parse("thinkqe(any) → bm25(k1=2)", setup)
     assert system.name == "thinkqe(any) → bm25(k1=2)"
-    key = system._expander.key(load("demo/Biology", store))
+    key = system.stage_keys(load("demo/Biology", store))["expand"]
     assert key["by"]["k1"] == key["candidates"]["k1"] == 2.0
 
 
@@ -364,13 +371,13 @@ def test_recorded_texts_are_searched_apart_too(dataset, store, tmp_path):
     write_texts(
         tmp_path, "bge-reasoner-rewriter", "bge-reasoner-rewriter", {"1": "<think>a</think>b", "2": "c", "3": "d"}
     )
-    setup = Runtime(recorded=True, generations=tmp_path, store=store)
+    runtime = Runtime(recorded=True, generations=tmp_path, store=store)
     found = {}
     for spec in ("hyde(gpt4, join=runs)", "queries(gpt4)", "bge-reasoner-rewriter"):
         [call] = parse_stage(spec)
-        expander = stage(call, "expand").bind(setup)
-        assert isinstance(expander, Recorded)
-        found[spec] = [texts(query) for query in expander.expand(dataset, store).queries]
+        expander = stage(call, "expand")
+        assert expander.is_recorded(runtime)
+        found[spec] = [texts(query) for query in expander.expand(dataset, runtime).queries]
     assert found["hyde(gpt4, join=runs)"] == [[("hives", 1.0), ("face", 1.0)], [("lips", 1.0)], []]
     assert found["queries(gpt4)"][0] == [("swollen face", 1.0), ("hives", 1.0), ("face", 1.0)]
     assert found["queries(gpt4)"][2] == []
@@ -384,9 +391,9 @@ def test_recorded_texts_of_rounds_are_read_before_any_retriever(dataset, store, 
 
 
 def test_how_texts_are_searched_apart_is_in_the_key_of_recorded_texts(dataset, tmp_path, store):
-    setup = Runtime(recorded=True, generations=tmp_path, store=store)
+    runtime = Runtime(recorded=True, generations=tmp_path, store=store)
     keys = [
-        stage(parse_stage(spec)[0], "expand").bind(setup).key(dataset)
+        stage(parse_stage(spec)[0], "expand").key(dataset, runtime)
         for spec in ("hyde(gpt4)", "hyde(gpt4, join=runs)", "hyde(gpt4, join=runs, fuse=sum)")
     ]
     assert "apart" not in keys[0]
@@ -401,7 +408,7 @@ def test_a_preview_counts_the_calls_without_loading_a_model(dataset, store):
         ("thinkqe(any)", 6, "about 3 times that with its rounds of refinement"),
         ("diver-qexpand(any, by=bge)", 3, "about 2 times that with its rounds of refinement; estimate: "),
     ):
-        preview = bound(spec, llm, store).preview(dataset, store)
+        preview = scripted(spec, llm, store).preview(dataset)
         assert (len(preview.requests), preview.note.startswith(note)) == (calls, True)
     assert llm.asked == []
 

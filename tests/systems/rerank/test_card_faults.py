@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from r2med.foundation.core.cards import read_cards
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.names import read_cards
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.chat import ChatRequest, Failure, Generation

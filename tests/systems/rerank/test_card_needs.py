@@ -10,9 +10,9 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import LLMS
-from r2med.systems.rerank.llm_reranker import LLMReranker
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 from support.llm_rerankers import graded
+from support.ready import Ready, ready_reranker
 
 DATA, _ = graded([1.0, 2.0])
 
@@ -22,11 +22,8 @@ def no_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
-def bound(spec: str, home: Path, **settings: object) -> LLMReranker:
-    [call] = parse_stage(spec)
-    reranker = stage(call, "rerank").bind(Runtime(store=Store(home), **settings))  # type: ignore[arg-type]
-    assert isinstance(reranker, LLMReranker)
-    return reranker
+def reranker_of(spec: str, home: Path, **settings: object) -> Ready:
+    return ready_reranker(spec, Runtime(store=Store(home), **settings))
 
 
 def scripted(home: Path) -> dict[str, object]:
@@ -37,7 +34,7 @@ def scripted(home: Path) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", ["first-7b", "rank1-7b", "erank-4b"])
 def test_probabilities_of_tokens_are_refused_where_answers_are_scripted(name: str, home: Path) -> None:
-    reranker = bound(f"{name}(author)", home, **scripted(home))
+    reranker = reranker_of(f"{name}(author)", home, **scripted(home))
     with pytest.raises(
         UserError, match="needs the log-probabilities of tokens, and author does not offer this"
     ) as error:
@@ -47,23 +44,23 @@ def test_probabilities_of_tokens_are_refused_where_answers_are_scripted(name: st
 
 @pytest.mark.parametrize("name", ["reasonrank-7b", "rank-r1-7b", "grouprank-7b", "retro-star-8b"])
 def test_a_form_that_needs_only_chat_runs_with_any_llm(name: str, home: Path) -> None:
-    bound(f"{name}(author)", home, **scripted(home)).check([DATA])
-    bound(f"{name}(gpt-5)", home).check([DATA])
+    reranker_of(f"{name}(author)", home, **scripted(home)).check([DATA])
+    reranker_of(f"{name}(gpt-5)", home).check([DATA])
 
 
 def test_openai_continues_no_texts_and_reports_no_probabilities_of_reasoning_models(home: Path) -> None:
     with pytest.raises(UserError, match="needs a server that continues raw texts"):
-        bound("rank1-7b(gpt4)", home).check([DATA])
+        reranker_of("rank1-7b(gpt4)", home).check([DATA])
     with pytest.raises(UserError, match="needs the log-probabilities of tokens, and gpt-5 does not"):
-        bound("erank-4b(gpt-5)", home).check([DATA])
-    bound("erank-4b(gpt4)", home).check([DATA])
+        reranker_of("erank-4b(gpt-5)", home).check([DATA])
+    reranker_of("erank-4b(gpt4)", home).check([DATA])
 
 
 def test_a_server_of_one_s_own_is_asked_before_it_is_refused(home: Path) -> None:
     for name in LLM_RERANKERS:
         if LLM_RERANKERS[name].llm:
-            bound(name, home, base_url="http://127.0.0.1:9/v1").check([DATA])
-            bound(name, home).check([DATA])  # a plan of it can be made without a server
+            reranker_of(name, home, base_url="http://127.0.0.1:9/v1").check([DATA])
+            reranker_of(name, home).check([DATA])  # a plan of it can be made without a server
 
 
 def test_an_api_may_say_what_it_lacks(home: Path) -> None:
@@ -71,7 +68,7 @@ def test_an_api_may_say_what_it_lacks(home: Path) -> None:
     assert lacking >= {"claude-sonnet-4.5", "gemini-2.5-pro", "mistral-large", "deepseek-chat"}
     for name in lacking:
         with pytest.raises(UserError, match=f"and {name} does not offer this"):
-            bound(f"first-7b({name})", home).check([DATA])
+            reranker_of(f"first-7b({name})", home).check([DATA])
 
 
 def test_a_plan_says_how_to_serve_the_model(home: Path) -> None:

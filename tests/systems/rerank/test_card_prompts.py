@@ -5,25 +5,26 @@ from pathlib import Path
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.spec import encoded, parse_stage
+from r2med.foundation.core.spec import encoded
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest
-from r2med.systems.rerank.llm_reranker import OWN_PROMPT, LLMReranker
+from r2med.systems.rerank.llm_reranker import OWN_PROMPT, LLMRerankerStage
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 from support.facts import states
 from support.llm_rerankers import graded, permutation, places, rerank
+from support.ready import Ready, ready_reranker
 
 DATA, _ = graded(permutation(3))
 
 
-def bound(spec: str, home: Path, prompts: str = "") -> LLMReranker:
-    [call] = parse_stage(spec)
-    runtime = Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1", prompts=prompts)
-    reranker = stage(call, "rerank").bind(runtime)
-    assert isinstance(reranker, LLMReranker)
-    return reranker
+def reranker_of(spec: str, home: Path, prompts: str = "") -> Ready:
+    return ready_reranker(spec, Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1", prompts=prompts))
+
+
+def whose_prompt(reranker: Ready) -> str:
+    assert isinstance(reranker.stage, LLMRerankerStage)
+    return reranker.stage.whose_prompt(reranker.stage.opened(reranker.runtime).prompts)
 
 
 def test_the_authors_wording_is_a_file_with_the_name_of_the_card_s_prompt(tmp_path: Path, home: Path) -> None:
@@ -31,10 +32,10 @@ def test_the_authors_wording_is_a_file_with_the_name_of_the_card_s_prompt(tmp_pa
     folder = tmp_path / "authors"
     folder.mkdir()
     (folder / "rank1.txt").write_text("<<completion>>\nTheir words. Query: {query}\nPassage: {passages}\n<think>\n")
-    ours, theirs = bound("rank1-7b", home), bound(f"rank1-7b(prompts={encoded(str(folder))})", home)
+    ours, theirs = reranker_of("rank1-7b", home), reranker_of(f"rank1-7b(prompts={encoded(str(folder))})", home)
     theirs.check([DATA])
     assert theirs.key(DATA)["templates"] != ours.key(DATA)["templates"]
-    preview = theirs.preview(DATA, Store(home))
+    preview = theirs.preview(DATA)
     assert preview.requests
     assert all(request.prompt and request.prompt.startswith("Their words. Query: ") for request in preview.requests)
     (folder / "rank1-7b.txt").write_text("{query} {passages}")
@@ -52,19 +53,22 @@ def of_set(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize(("spec", "prompt"), [("reasonrank-7b", "reasonrank"), ("erank-4b", "erank")])
 def test_a_reranker_reads_the_set_of_its_name_or_of_the_run(spec: str, prompt: str, tmp_path: Path, home: Path) -> None:
     mine, others = of_set(tmp_path / "mine", prompt), of_set(tmp_path / "others", "listwise")
-    for reranker in (bound(spec, home, str(mine)), bound(f"{spec}(prompts={encoded(str(mine))})", home, str(others))):
-        assert reranker.preview(DATA, Store(home)).requests[0].messages[-1].content.startswith("Mine: ")
-        assert reranker.whose_prompt == "prompt of the set mine"
-    plain, unchanged = bound(spec, home), bound(spec, home, str(others))
-    assert unchanged.preview(DATA, Store(home)).requests == plain.preview(DATA, Store(home)).requests
-    assert unchanged.whose_prompt == plain.whose_prompt == OWN_PROMPT
-    assert bound("listwise(gpt4)", home, str(others)).whose_prompt == ""  # nobody published another one
+    for reranker in (
+        reranker_of(spec, home, str(mine)),
+        reranker_of(f"{spec}(prompts={encoded(str(mine))})", home, str(others)),
+    ):
+        assert reranker.preview(DATA).requests[0].messages[-1].content.startswith("Mine: ")
+        assert whose_prompt(reranker) == "prompt of the set mine"
+    plain, unchanged = reranker_of(spec, home), reranker_of(spec, home, str(others))
+    assert unchanged.preview(DATA).requests == plain.preview(DATA).requests
+    assert whose_prompt(unchanged) == whose_prompt(plain) == OWN_PROMPT
+    assert whose_prompt(reranker_of("listwise(gpt4)", home, str(others))) == ""  # nobody published another one
 
 
 def test_a_trained_reranker_with_our_prompt_says_so_in_one_line(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "r2med")
     for spec, fact in (("reasonrank-7b", "ReasonRank"), ("erank-4b", "figure 5")):
-        bound(spec, home).check([DATA])
+        reranker_of(spec, home).check([DATA])
         states(caplog.messages[-1], spec, "our prompt", "not comparable", fact)
 
 

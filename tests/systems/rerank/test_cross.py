@@ -10,14 +10,15 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.spec import encoded, parse_stage
+from r2med.foundation.core.names import known_names
+from r2med.foundation.core.spec import encoded
 from r2med.foundation.engine.reporting import listening
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import known_names, stage
 from r2med.systems.rerank import pair_scores
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.forgotten_modules import forget_modules
 from support.processes import PATIENCE, started
+from support.ready import ready_reranker
 
 MODULE = '''
 """A reranker that records its pairs and fails at a given point."""
@@ -70,8 +71,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def built(spec="py:own_reranker:Length", depth=100):
-    (call,) = parse_stage(f"{spec}@{depth}")
-    return stage(call, "rerank").bind(Runtime(device="cpu"))
+    return ready_reranker(f"{spec}@{depth}", Runtime(device="cpu"))
 
 
 def rerank(data, store, reranker=None, run=None, queries=None):
@@ -224,7 +224,7 @@ def test_the_query_may_be_the_expanded_one(folder, store):
 def test_a_name_shows_all_that_the_user_typed(folder):
     assert built(depth=20).name == "py:own_reranker:Length@20"
     expanded = built("bge-reranker(query=expanded)")
-    assert (expanded.name, expanded.depth) == ("bge-reranker(query=expanded)@100", 100)
+    assert (expanded.name, expanded.stage.depth) == ("bge-reranker(query=expanded)@100", 100)
     assert built("bge-reranker(query=original)", 10).name == "bge-reranker@10"
     assert {"bge-reranker", "monobert", "rankllama"} <= set(known_names("rerank"))
 

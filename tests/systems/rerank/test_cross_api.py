@@ -24,6 +24,7 @@ from r2med.systems.retrieve.retriever import SearchQuery
 from support import rerank_server as api
 from support.by_day import some_by_day
 from support.processes import PATIENCE, started, wait_for
+from support.ready import ready_reranker
 from support.rerank_server import Server, score
 
 QUERIES = [Query(f"q{number}", f"question {number}") for number in range(12)]
@@ -47,10 +48,9 @@ def server() -> Iterator[Server]:
 
 
 def rerank(address: str, store: Store, spec: str = "tei:some/model", depth: int = 40) -> Reranked:
-    [call] = parse_stage(f"{spec}@{depth}")
     with Runtime(base_url=address, store=store, concurrency=4, first_wait=0.001) as runtime:
-        reranker = stage(call, "rerank").bind(runtime)
-        return reranker.rerank(DATA, [SearchQuery(query) for query in QUERIES], RUN, store)
+        reranker = ready_reranker(f"{spec}@{depth}", runtime)
+        return reranker.rerank(DATA, [SearchQuery(query) for query in QUERIES], RUN)
 
 
 def order(query: Query, depth: int = 40) -> list[str]:

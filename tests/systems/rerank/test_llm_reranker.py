@@ -9,18 +9,17 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.dataset_cards import cards
 from r2med.data.runs.run import Run
-from r2med.foundation.core.spec import encoded, parse_stage
+from r2med.foundation.core.spec import encoded
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.costs import prompt_tokens
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.systems.rerank.llm_prompts import MIN_PASSAGE_WORDS, open_prompts
-from r2med.systems.rerank.llm_reranker import LLMReranker, LLMRerankerStage
+from r2med.systems.rerank.llm_reranker import LLMRerankerStage
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
-from r2med.systems.rerank.reranking import Reranker
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.llm_rerankers import CARD, graded, in_order, in_scores, rerank, reranker_of, shown
+from support.ready import Ready, ScriptedRuntime, ready_reranker
 from support.scripted_chat import ScriptedChat
 
 METHODS = ("listwise", "groupwise", "pointwise")
@@ -72,7 +71,7 @@ def test_a_new_form_needs_one_class_and_one_template(tmp_path, monkeypatch):
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
     dataset, run = data_of("a swollen knee", "red eyes")
     llm = ScriptedChat(lambda request: "x")
-    reranker = LLMReranker(Reversed(llm="any"), llm, CARD, None)
+    reranker = Ready(Reversed(llm="any"), ScriptedRuntime(llm, CARD))
     outcome = reranker.rerank(dataset, [SearchQuery(dataset.queries[0])], run, Store(tmp_path / "store"))
     assert outcome.run.rows.tolist() == [[1, 0]]
     assert llm.prompts == ["what is it? [1] a swollen knee\n[2] red eyes 2"]
@@ -220,9 +219,9 @@ def test_answers_that_fill_the_whole_context_give_a_one_line_error(tmp_path):
     ],
 )
 def test_a_name_parses_back_to_the_same_reranker(name):
-    reranker: Reranker = reranker_of(name, ScriptedChat(in_order, "ranker"))
+    reranker = reranker_of(name, ScriptedChat(in_order, "ranker"))
     assert reranker.name == name
-    assert f"@{reranker.depth}" in name
+    assert f"@{reranker.stage.depth}" in name
 
 
 def key_with(spec, dataset, prompts=None):
@@ -275,14 +274,14 @@ def test_two_folders_of_prompts_give_two_names_and_two_prompts(tmp_path):
     for folder in ("one", "my two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "listwise.case.txt").write_text(f"{folder}: {{query}} {{passages}}")
-        (call,) = parse_stage(f"listwise(gpt4, prompts={encoded(str(tmp_path / folder))})@20")
-        reranker = stage(call, "rerank").bind(Runtime(store=Store(tmp_path / "store")))
+        spec = f"listwise(gpt4, prompts={encoded(str(tmp_path / folder))})@20"
+        reranker = ready_reranker(spec, Runtime(store=Store(tmp_path / "store")))
         names.add(reranker.name)
         templates.add(reranker.key(dataset)["templates"])
     assert len(names) == len(templates) == 2
     assert f"listwise(gpt4, prompts={tmp_path / 'one'})@20" in names
     with pytest.raises(UserError, match="names the home folder of an unknown user"):
-        stage(parse_stage("listwise(gpt4, prompts=~nosuch/x)")[0], "rerank").bind(Runtime(store=Store(tmp_path / "s")))
+        ready_reranker("listwise(gpt4, prompts=~nosuch/x)", Runtime(store=Store(tmp_path / "s"))).check([dataset])
 
 
 def test_the_folder_of_the_templates_does_not_matter(tmp_path):
@@ -291,6 +290,6 @@ def test_the_folder_of_the_templates_does_not_matter(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "listwise.case.txt").write_text("{query} {passages}")
-        (call,) = parse_stage(f"listwise(gpt4, prompts={tmp_path / folder})")
-        keys.append(stage(call, "rerank").bind(Runtime(store=Store(tmp_path / "store"))).key(dataset))
+        spec = f"listwise(gpt4, prompts={tmp_path / folder})"
+        keys.append(ready_reranker(spec, Runtime(store=Store(tmp_path / "store"))).key(dataset))
     assert keys[0] == keys[1]

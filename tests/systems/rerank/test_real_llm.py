@@ -4,16 +4,14 @@ import pytest
 
 from r2med import load
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.models.llm.journaled import JournaledChat
 from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
-from r2med.systems.rerank.llm_reranker import LLMReranker
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchQuery
+from support.llm_rerankers import reranker_of
 
 pytestmark = pytest.mark.slow
 
@@ -49,11 +47,10 @@ def test_each_answer_of_a_real_llm_is_an_order_or_a_counted_failure_and_is_asked
     (tmp_path / "prompts" / f"{method}.post.txt").write_text(SHORT[method])
     store = Store(tmp_path / "store")
     asked = [SearchQuery(query) for query in small.queries]
-    run = BM25Retriever(BM25()).index(small, store).search(asked, DEPTH).run
+    run = BM25().search(small, asked, DEPTH, ONE_THREAD.with_store(store)).run
     assert run.found[0] == DEPTH
     llm = JournaledChat(CARD, smollm2, store)
-    (call,) = parse_stage(f"{method}(smollm2, words=8)@{DEPTH}")
-    reranker = LLMReranker(stage(call, "rerank"), llm, CARD, tmp_path / "prompts")
+    reranker = reranker_of(f"{method}(smollm2, words=8)@{DEPTH}", llm, card=CARD, prompts=tmp_path / "prompts")
     first = reranker.rerank(small, asked, run, store)
     calls = first.cost.calls
     assert calls == (2 if method == "pointwise" else 1)
@@ -82,10 +79,9 @@ def test_each_form_of_a_trained_reranker_runs_with_a_real_llm(small, smollm2, tm
     (tmp_path / "prompts" / f"{prompt}.txt").write_text(text)
     store = Store(tmp_path / "store")
     asked = [SearchQuery(query) for query in small.queries]
-    run = BM25Retriever(BM25()).index(small, store).search(asked, DEPTH).run
+    run = BM25().search(small, asked, DEPTH, ONE_THREAD.with_store(store)).run
     llm = JournaledChat(CARD, smollm2, store)
-    (call,) = parse_stage(f"{spec}@{DEPTH}")
-    reranker = LLMReranker(stage(call, "rerank"), llm, CARD, tmp_path / "prompts")
+    reranker = reranker_of(f"{spec}@{DEPTH}", llm, card=CARD, prompts=tmp_path / "prompts")
     first = reranker.rerank(small, asked, run, store)
     assert first.cost.calls == calls and sorted(first.run.rows[0]) == sorted(run.rows[0])
     if spec.startswith("first"):  # the probabilities of letters are there whatever the model writes

@@ -8,14 +8,12 @@ import pytest
 
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.runs.run import Run
-from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store.reads import noted_reads
-from r2med.systems.rerank.llm_reranker import LLMReranker
 from r2med.systems.retrieve.retriever import SearchQuery
 from support import chat_server as api
 from support.chat_models import setup
 from support.chat_server import Exchange, Server, Step
+from support.ready import ready_reranker
 
 CONTEXT = 4096
 ABSTRACT = "Hypergammaglobulinaemia 1,25-(OH)2D3 IL-17A/F−/− p<0.001 (95% CI 1.02–4.97). "
@@ -67,11 +65,10 @@ def test_no_call_is_lost_where_the_server_counts_more_tokens_than_the_estimate(
 ) -> None:
     chat_server.otherwise = vllm(message, counts=counts)
     runtime = setup(chat_server, tmp_path)
-    reranker = stage(parse_stage("rankzephyr-7b@20")[0], "rerank").bind(runtime)
-    assert isinstance(reranker, LLMReranker)
+    reranker = ready_reranker("rankzephyr-7b@20", runtime)
     dataset, run = abstracts()
     queries = [SearchQuery(query) for query in dataset.queries]
-    done = reranker.rerank(dataset, queries, run, runtime.store)
+    done = reranker.rerank(dataset, queries, run)
     assert done.failures == 0
     assert [list(line) for line in done.run.rows] == [list(range(19, -1, -1))] * 3
     assert done.cost.cut == 3
@@ -82,5 +79,5 @@ def test_no_call_is_lost_where_the_server_counts_more_tokens_than_the_estimate(
 
     chat_server.requests.clear()
     with noted_reads():  # as packing does: everything that was sent is in the journal, the refusals too
-        again = reranker.rerank(dataset, queries, run, runtime.store)
+        again = reranker.rerank(dataset, queries, run)
     assert not chat_server.requests and again.run.rows.tolist() == done.run.rows.tolist()

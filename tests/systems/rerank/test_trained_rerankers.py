@@ -14,9 +14,10 @@ import pytest
 from r2med import UserError
 from r2med.data import Dataset
 from r2med.data.runs.run import Run
+from r2med.foundation.core.names import known_names, stage_class
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import known_names, stage, stage_class
+from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.models.llm.llm_cards import LLMS, sampling_of
 from r2med.systems.rerank.llm_prompts import open_prompts

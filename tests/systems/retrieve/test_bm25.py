@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from r2med import System
 from r2med.data import Corpus, Query, load
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.text import english
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever, index, postings
+from r2med.systems.retrieve.bm25 import BM25, index, postings
 from r2med.systems.retrieve.bm25.scorers import byte_length
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.datasets import dataset_of, r2med_folder
@@ -25,11 +27,12 @@ def corpus_of(*texts):
 
 
 def search(corpus, text, store, k=10, **settings):
-    run = (
-        BM25Retriever(BM25(**settings)).index(dataset_of(corpus), store).search([SearchQuery(Query("q", text))], k).run
-    )
-    [(_, ranking)] = run
-    return ranking
+    return ranking(dataset_of(corpus), text, k, Runtime(store=store), **settings)
+
+
+def ranking(dataset, text, k, runtime, **settings):
+    [(_, documents)] = BM25(**settings).search(dataset, [SearchQuery(Query("q", text))], k, runtime).run
+    return documents
 
 
 def published(texts, query, k1=0.9, b=0.4):
@@ -92,7 +95,7 @@ def test_every_score_equals_the_formula(tmp_path_factory, scorer, reference, tex
 
 def test_the_two_scorers_give_different_scores():
     data = dataset_of(corpus_of("a"))
-    assert BM25Retriever(BM25()).key(data) != BM25Retriever(BM25(scorer="lucene")).key(data)
+    assert BM25().key(data, Runtime()) != BM25(scorer="lucene").key(data, Runtime())
 
 
 @pytest.mark.parametrize(
@@ -131,12 +134,10 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
     monkeypatch.setattr(postings, "BLOCK_DOCUMENTS", 16)
     monkeypatch.setattr(index, "SEGMENT_DOCUMENTS", 64)
     assert search(corpus, "fever oedema naïve 38.5", Store(tmp_path / "other"), k=200) == whole
-    searcher = BM25Retriever(BM25(), memory=1).index(
-        dataset_of(corpus), Store(tmp_path / "other")
-    )  # each segment in its turn only
+    runtime = Runtime(store=Store(tmp_path / "other", "live"))
+    object.__setattr__(runtime.setup, "memory", 1)  # so that each segment is in memory in its turn only
     for _ in range(2):
-        [(_, again)] = searcher.search([SearchQuery(Query("q", "fever oedema naïve 38.5"))], 200).run
-        assert again == whole
+        assert ranking(dataset_of(corpus), "fever oedema naïve 38.5", 200, runtime) == whole
 
 
 def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path, monkeypatch):
@@ -176,12 +177,12 @@ def test_parts_and_blocks_fit_the_memory_and_the_minimum_is_reported(store, monk
     monkeypatch.setattr(index, "MIN_MEMORY", 64_000)
     monkeypatch.setenv("R2MED_THREADS", "2")
     corpus = corpus_of(*("fever and cough" for _ in range(2000)))  # 30,000 bytes
-    BM25Retriever(BM25(), memory=64_000).index(dataset_of(corpus), store)
+    index.open_index(corpus, store, memory=64_000)
     assert not caplog.messages
     assert sum(sizes["part"]) == sum(sizes["block"]) == 30_000
     assert 0.9 < max(sizes["part"]) / (64_000 / postings.PART_BYTES_PER_BYTE) <= 1
     assert 0.9 < max(sizes["block"]) / (64_000 / postings.BLOCK_BYTES_PER_BYTE / 2) <= 1
-    BM25Retriever(BM25(), memory=1000).index(dataset_of(corpus), store.with_policy("fresh"))
+    index.open_index(corpus, store.with_policy("fresh"), memory=1000)
     assert caplog.messages == ["building a BM25 index needs 0 MiB; the smaller memory limit is not used"]
 
 
@@ -221,7 +222,7 @@ def test_documents_of_50000_characters_and_control_characters_are_searched(store
 
 def test_an_empty_corpus_and_wrong_settings_give_one_line_errors(store):
     with pytest.raises(UserError, match="corpus is empty"):
-        BM25Retriever(BM25()).index(dataset_of(Corpus.of([])), store)
+        search(Corpus.of([]), "fever", store)
     with pytest.raises(UserError, match="did you mean lucene"):
         BM25(scorer="lucen")
     with pytest.raises(UserError, match="k1"):
@@ -231,7 +232,7 @@ def test_an_empty_corpus_and_wrong_settings_give_one_line_errors(store):
     with pytest.raises(UserError, match="b must be 1 or less"):
         BM25(b=1.5)
     with pytest.raises(UserError, match="k must be at least 1"):
-        search(corpus_of("fever"), "fever", store, k=0)
+        System(BM25()).run(dataset_of(corpus_of("fever")), store, 0)
 
 
 def test_a_corpus_of_only_stop_words_finds_nothing(store):

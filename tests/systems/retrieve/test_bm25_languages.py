@@ -14,7 +14,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.analysers import analyser
 from r2med.systems.expand.feedback import RM3, Rocchio
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever, postings
+from r2med.systems.retrieve.bm25 import BM25, postings
 from r2med.systems.retrieve.bm25.index import open_index
 from r2med.systems.retrieve.fusion import Fusion
 from r2med.systems.retrieve.retriever import SearchQuery
@@ -34,8 +34,8 @@ NOTES = {
 def first(language, texts, question, store):
     """Return the number of the first note that is found; None if nothing is found."""
     corpus = Corpus.of((str(number), text) for number, text in enumerate(texts))
-    searcher = BM25Retriever(BM25(language=language)).index(dataset_of(corpus), store)
-    [(_, ranking)] = searcher.search([SearchQuery(Query("q", question))], 3).run
+    asked, runtime = [SearchQuery(Query("q", question))], Runtime(store=store)
+    [(_, ranking)] = BM25(language=language).search(dataset_of(corpus), asked, 3, runtime).run
     return int(ranking[0][0]) if ranking else None
 
 
@@ -72,7 +72,7 @@ def test_a_language_is_part_of_the_name_and_of_all_keys(store):
     corpus = Corpus.of([("a", "Fieber")])
     german = BM25(language="de")
     assert str(german) == "bm25(language=de)"
-    key = BM25Retriever(german).key(dataset_of(corpus))
+    key = german.key(dataset_of(corpus), Runtime())
     assert key["language"] == "de" and key["analysis"].startswith("de 1 PyStemmer 3")
     keys = {open_index(corpus, store, language=language).key for language in ("en", "de", "fr")}
     assert len(keys) == 3
@@ -89,8 +89,7 @@ def test_feedback_adds_terms_of_the_language(feedback, store):
     queries = [Query("q", "болью")]
     dataset = dataset_of(Corpus.of((str(number), text) for number, text in enumerate(texts)), queries)
     retriever = Fusion(parts=(BM25(language="ru"), BM25(language="ru", k1=2.0)))
-    expander = feedback().feeding(retriever).bind(Runtime())
-    [expanded] = expander.expand(dataset, store).queries
+    [expanded] = feedback().feeding(retriever).expand(dataset, Runtime(store=store)).queries
     assert {term for term, _ in expanded.terms} == {"бол", "кашел", "дет"}
 
 
@@ -99,11 +98,11 @@ def test_a_dataset_in_another_language_is_named_once_and_still_searched_as_engli
     card = DatasetCard(name="ward", languages=("en", "de"))
     dataset = replace(dataset_of(Corpus.of([("a", "Fieber")])), name="hinted ward", card=card)
     for _ in range(2):
-        BM25Retriever(BM25()).index(dataset, store)
+        BM25().search(dataset, [], 1, Runtime(store=store))
     assert caplog.messages == [
         "hinted ward is German, but bm25 analyses it as English: use bm25(language=de)",
     ]
-    BM25Retriever(BM25()).index(replace(dataset, card=DatasetCard(name="ward", languages=("de", "en"))), store)
+    BM25().search(replace(dataset, card=DatasetCard(name="ward", languages=("de", "en"))), [], 1, Runtime(store=store))
     assert len(caplog.messages) == 1
 
 
@@ -111,7 +110,7 @@ def test_a_language_that_is_not_that_of_the_card_is_named(store, caplog):
     caplog.set_level(logging.WARNING, "r2med")
     card = DatasetCard(name="ward", languages=("de",))
     dataset = replace(dataset_of(Corpus.of([("a", "Fieber")])), name="french ward", card=card)
-    BM25Retriever(BM25(language="de")).index(dataset, store)
+    BM25(language="de").search(dataset, [], 1, Runtime(store=store))
     assert caplog.messages == []
-    BM25Retriever(BM25(language="fr")).index(dataset, store)
+    BM25(language="fr").search(dataset, [], 1, Runtime(store=store))
     assert caplog.messages == ["french ward is German, but bm25 analyses it as French: use bm25(language=de)"]

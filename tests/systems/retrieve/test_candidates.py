@@ -128,4 +128,4 @@ def test_a_device_or_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None
         with pytest.raises(UserError, match=f"{path} is a device or a pipe, not a run file; write the run to a file"):
             searched(path, tmp_path)
         with pytest.raises(UserError, match="is a device or a pipe"):
-            Candidates.at(path).bind(Runtime()).key(DATASET)
+            Candidates.at(path).key(DATASET, Runtime())

@@ -8,34 +8,26 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import retriever
+from r2med.foundation.runtime.stages import Stage
 from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.bm25 import BM25
-from r2med.systems.retrieve.fusion import FusedRetriever, Fusion
+from r2med.systems.retrieve.fusion import Fusion
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
-from r2med.systems.retrieve.stored_search import cached_search
+from r2med.systems.retrieve.stored_search import stored_search
 from support.datasets import dataset_of
 from support.retrievers import ScriptedRetriever
 
 
 class Fixed(ScriptedRetriever):
-    """Retriever with fixed results that counts its searches."""
+    """Retriever with fixed results."""
 
-    def __init__(self, name, scores):
-        self.name, self.scores, self.asked = name, scores, []
-
-    def key(self, dataset):
-        return {"retriever": self.name}
-
-    def index(self, dataset, store):
-        self.corpus = dataset.corpus
-        return self
-
-    def search(self, queries, k):
-        self.asked.append([(q.query.text, q.generated) for q in queries])
-        rows = self.corpus.rows(list(self.scores))
-        scores = np.array(list(self.scores.values()), dtype=np.float32)
-        run = Run.ranked([q.query.id for q in queries], [(rows[:k], scores[:k])] * len(queries), self.corpus)
+    def search(self, dataset, queries, k, runtime):
+        self.searches.append([(q.query.text, q.generated) for q in queries])
+        rows = dataset.corpus.rows(list(self.found))
+        scores = np.array(list(self.found.values()), dtype=np.float32)
+        run = Run.ranked([q.query.id for q in queries], [(rows[:k], scores[:k])] * len(queries), dataset.corpus)
         return Searched(run, Cost(seconds=1.0, tokens=2), Cost(seconds=1.0, tokens=7))
 
 
@@ -45,11 +37,11 @@ QUERY = SearchQuery(Query("q", "text"))
 
 
 def fusion(parts, **settings):
-    return FusedRetriever(Fusion(parts=(BM25(),) * len(parts), **settings), tuple(parts))
+    return Fusion(parts=tuple(parts), **settings)
 
 
 def fused(parts, store, asked=(QUERY,), k=10, **settings):
-    run = cached_search(fusion(parts, **settings), SMALL, list(asked), k, store).run
+    run = stored_search(fusion(parts, **settings), SMALL, list(asked), k, Runtime(store=store)).run
     return dict(next(iter(run))[1])
 
 
@@ -102,7 +94,7 @@ def test_each_part_s_run_is_reused(store):
     fused((one, two), store)
     fused((one, two, three), store)
     fused((one, two), store, method="minmax")
-    assert [len(part.asked) for part in (one, two, three)] == [1, 1, 1]
+    assert [len(part.searches) for part in (one, two, three)] == [1, 1, 1]
 
 
 def test_excluded_documents_are_left_out_of_every_part(store):
@@ -126,14 +118,14 @@ EXPANDED = SearchQuery(Query("q", "plain"), ("written",))
 def test_parts_may_search_the_original_the_generated_or_both(store, queries, asked):
     part = Fixed("one", {"a": 1})
     fused((part,), store, [EXPANDED], queries=queries)
-    assert [call[0] for call in part.asked] == asked
+    assert [call[0] for call in part.searches] == asked
 
 
 def test_each_part_may_search_something_else(store):
     one, two = Fixed("one", {"a": 1}), Fixed("two", {"a": 1})
     fused((one, two), store, [EXPANDED], queries=("original", "expanded"))
-    assert one.asked == [[("plain", ())]]
-    assert two.asked == [[("plain", ("written",))]]
+    assert one.searches == [[("plain", ())]]
+    assert two.searches == [[("plain", ("written",))]]
 
 
 def test_searching_both_counts_as_one_part(store):
@@ -144,7 +136,7 @@ def test_searching_both_counts_as_one_part(store):
 
 def test_the_costs_of_the_parts_are_added_up(store):
     both = fusion((Fixed("one", {"a": 1}), Fixed("two", {"a": 1})))
-    searched = cached_search(both, SMALL, [QUERY], 5, store)
+    searched = stored_search(both, SMALL, [QUERY], 5, Runtime(store=store))
     assert searched.cost.tokens == 4
     assert searched.cost.seconds >= 2.0
     assert searched.prepared == Cost(seconds=2.0, tokens=14)
@@ -156,14 +148,14 @@ def test_the_costs_of_the_parts_are_added_up(store):
 )
 def test_a_part_that_searches_twice_prepares_its_corpus_once(store, names, queries):
     parts = tuple(Fixed(name, {"a": 1}) for name in names)
-    searched = cached_search(fusion(parts, queries=queries), SMALL, [EXPANDED], 5, store)
+    searched = stored_search(fusion(parts, queries=queries), SMALL, [EXPANDED], 5, Runtime(store=store))
     assert searched.prepared == Cost(seconds=1.0, tokens=7)
     assert searched.cost.tokens == 4, "it searches twice all the same"
 
 
 def test_the_same_search_given_twice_runs_and_costs_once(store):
     parts = Fixed("one", {"a": 1}), Fixed("one", {"a": 1}), Fixed("two", {"a": 1})
-    searched = cached_search(fusion(parts), SMALL, [QUERY], 5, store)
+    searched = stored_search(fusion(parts), SMALL, [QUERY], 5, Runtime(store=store))
     assert (searched.prepared.seconds, searched.cost.tokens) == (2.0, 4)
 
 
@@ -199,3 +191,18 @@ def test_the_depth_limits_the_documents_of_each_part(store):
     assert set(fused(parts, store, depth=1)) == {"a", "c"}
     assert set(fused(parts, store, depth=2)) == {"a", "b", "c", "d"}
     assert fused(parts, store) == fused(parts, store, depth=1000)
+
+
+class Listing(Stage, kind="retrieve"):
+    """A retriever with a setting that cannot be hashed."""
+
+    name: str = "listing"
+    documents: list[str]
+
+    def search(self, dataset, queries, k, runtime):
+        found = dict.fromkeys(self.documents, 1.0)
+        return Searched(Run.of({query.query.id: found for query in queries}))
+
+
+def test_a_part_of_a_user_may_have_a_list_as_a_setting(store):
+    assert set(fused((Listing(documents=["a"]), Listing(documents=["a", "b"])), store)) == {"a", "b"}

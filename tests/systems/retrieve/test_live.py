@@ -1,13 +1,16 @@
-"""Live searchers find the same documents, open everything at the start, and save nothing about a query."""
+"""Live searches find the same documents, and save nothing about a query."""
+
+from functools import partial
 
 from r2med.data import Corpus, Query
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import retriever
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.bm25.index import VOCABULARY_RATIO
 from r2med.systems.retrieve.retriever import SearchQuery
+from r2med.systems.retrieve.stored_search import stored_search
 from support.datasets import dataset_of
 
 CORPUS = Corpus.of([("a", "fever and cough"), ("b", "fever"), ("c", "cough and rash"), ("d", "rash")])
@@ -22,23 +25,25 @@ def test_bm25_finds_the_same_alone_and_among_many_queries(tmp_path):
     words = ["über", "zebra", "a1", "漢", "😀", "fever", "\uffff", "é", "e"]
     others = " ".join(f"w{i}" for i in range(12 * VOCABULARY_RATIO))  # enough that a dozen terms are few
     corpus = Corpus.of([("all", others), *((str(i), " ".join(words[: i % len(words) + 1])) for i in range(50))])
-    searcher = BM25Retriever(BM25()).index(dataset_of(corpus), Store(tmp_path))
+    searched = partial(BM25().search, dataset_of(corpus), runtime=Runtime(store=Store(tmp_path)))
     many = " ".join(f"w{i}" for i in range(20))
     for text in [*words, " ".join(words), "absent", "", "zzz über 😀", f"fever {many}"]:
         asked = [SearchQuery(Query("1", text))]
         assert (
-            found(searcher.search(asked, 7)) == found(searcher.search([*asked, SearchQuery(Query("2", others))], 7))[:1]
+            found(searched(queries=asked, k=7))
+            == found(searched(queries=[*asked, SearchQuery(Query("2", others))], k=7))[:1]
         )
-    assert [len(hits) > 0 for _, hits in searcher.search([SearchQuery(Query("1", "zebra"))], 7).run] == [True]
+    assert [len(hits) > 0 for _, hits in searched(queries=[SearchQuery(Query("1", "zebra"))], k=7).run] == [True]
 
 
 def test_a_live_fusion_finds_the_same_and_saves_nothing(tmp_path):
     spec = "fuse(bm25+fuse(bm25(scorer=lucene)+bm25(k1=2)), weights=1:2, depth=3)"
-    searcher = retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), Store(tmp_path / "kept"))
-    store = Store(tmp_path / "live")
-    opened = retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), store).live()
+    fusion, data, store = retriever(parse_stage(spec)), dataset_of(CORPUS), Store(tmp_path / "live", "live")
+    kept, live = Runtime(store=Store(tmp_path / "kept")), Runtime(store=store)
+    stored_search(fusion, data, ASKED, 1, live)
     before = sorted(store.root.rglob("*"))
     for k in (1, 3, 10):
-        assert found(opened.search(ASKED, k)) == found(searcher.search(ASKED, k))
-        assert found(opened.search(ASKED[1:], k)) == found(searcher.search(ASKED, k))[1:]
+        assert found(stored_search(fusion, data, ASKED, k, live)) == found(stored_search(fusion, data, ASKED, k, kept))
+        one = stored_search(fusion, data, ASKED[1:], k, live)
+        assert found(one) == found(stored_search(fusion, data, ASKED, k, kept))[1:]
     assert sorted(store.root.rglob("*")) == before

@@ -76,7 +76,7 @@ def test_the_name_and_the_key_have_the_passages(data: Dataset) -> None:
     def key(spec: str) -> dict[str, Any]:
         system = System.parse(spec)
         assert str(system) == spec
-        return system.retriever.bind(Runtime()).key(data)
+        return system.retriever.key(data, Runtime())
 
     found = key("minilm(passages=24)")
     assert (found["passages"], found["document"]["passages"]) == (24, 24)

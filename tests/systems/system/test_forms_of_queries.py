@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from r2med import Dataset, Setup, System
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.bm25.searcher import BM25Searcher
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from support import chat_server
 
@@ -56,13 +57,13 @@ def ranked(setup: Setup, store: Store) -> Ranked:
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> Searches:
     texts: Searches = []
-    search = BM25Searcher.search
+    search = BM25.search
 
-    def noted(self: BM25Searcher, queries: Sequence[SearchQuery], k: int) -> Searched:
-        texts.extend((self._settings.k1, query.lexical_text) for query in queries)
-        return search(self, queries, k)
+    def noted(self: BM25, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+        texts.extend((self.k1, query.lexical_text) for query in queries)
+        return search(self, dataset, queries, k, runtime)
 
-    monkeypatch.setattr(BM25Searcher, "search", noted)
+    monkeypatch.setattr(BM25, "search", noted)
     return texts
 
 

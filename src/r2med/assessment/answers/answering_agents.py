@@ -17,7 +17,6 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.plurals import counted
 from r2med.systems.agents.agent_retriever import RankingStage
 from r2med.systems.agents.expander import AgentStage
-from r2med.systems.expand.expansion import AskingStage
 from r2med.systems.system import System
 
 
@@ -38,7 +37,7 @@ def agent_reader(system: System, runtime: Runtime) -> AnswerReader:
 
 def agent_preview(system: System, dataset: Dataset) -> Plan:
     """Return what the conversations of an agent would cost. Nothing is asked."""
-    return cast(AskingStage, system.bound_retriever).preview(dataset, system.runtime.store)
+    return system.retriever.preview(dataset, system.runtime)
 
 
 def agent_questions(dataset: Dataset, form: AnswerForm, limit: int) -> Dataset:

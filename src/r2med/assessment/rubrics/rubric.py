@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from r2med.assessment.rubrics.item import Item, ItemId
-from r2med.foundation.core.cards import Catalogue, read_cards
 from r2med.foundation.core.errors import UserError, checked_name
+from r2med.foundation.core.names import Catalogue, read_cards
 from r2med.foundation.store.files import refuse_device
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, number_up_to, word_of
 from r2med.models.prompts.templates import Template

@@ -18,9 +18,8 @@ from r2med.assessment.training.files_beside_dataset import page_name, pages_of
 from r2med.data.dataset import Dataset, Query
 from r2med.data.fold_file import Folds, QueryFold, query_digest
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.joined_groups import JoinedGroups
 from r2med.foundation.store.files import digest
-from r2med.foundation.text.synonyms import Synonyms, term_forms
+from r2med.foundation.text.synonyms import JoinedGroups, Synonyms, term_forms
 
 LARGEST_SHARE = 0.5
 """Share of the queries above which one group makes a split meaningless."""

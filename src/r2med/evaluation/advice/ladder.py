@@ -28,10 +28,10 @@ from r2med.evaluation.running.batch import RunPlan
 from r2med.evaluation.running.evaluation import evaluated
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.installation import install_extra, missing_part
+from r2med.foundation.core.names import Kind, stage_class
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import Kind, stage_class
 from r2med.foundation.text.search_languages import ENGLISH, search_languages
 from r2med.foundation.text.terminal_text import quoted
 from r2med.models.crossencoders.reranker_cards import RERANKERS

@@ -18,7 +18,7 @@ from r2med.evaluation.measure.measures import (
     Measure,
 )
 from r2med.foundation.core.errors import UserError, refuse_table
-from r2med.foundation.core.one_or_many import several
+from r2med.foundation.core.flags import as_list
 
 
 def given_qrels(qrels: Mapping[str, Mapping[str, int]] | str | Path) -> Qrels:
@@ -46,7 +46,7 @@ def given_measures(
     measures: Measure | str | Sequence[Measure | str] | None, has_aspects: bool
 ) -> tuple[list[Measure], Sequence[Measure]]:
     """Return the measures of rankings and those of aspects. Raises UserError for one that qrels cannot give."""
-    given = DEFAULT_MEASURES if measures is None else several(measures)
+    given = DEFAULT_MEASURES if measures is None else as_list(measures)
     wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in given]
     if of_answers := [measure for measure in wanted if measure.family in ANSWER_FAMILIES]:
         raise UserError(f"{of_answers[0]} is a measure of answers, not of rankings: r2med compare --answers shows it")

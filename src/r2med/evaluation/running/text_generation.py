@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import cast
 
 from r2med.data import Dataset
 from r2med.data.dataset_word import each_dataset
 from r2med.data.loading import announce_fetching, load_dataset
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.names import kind_of, known_names, stage_class
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
-from r2med.foundation.runtime import stage_table, stages
+from r2med.foundation.runtime import stage_table
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store.files import refuse_other_case
 from r2med.models.llm.llm_cards import resolve_llm
-from r2med.systems.expand.expansion import AskingStage, Expander, check
 from r2med.systems.expand.generations import NotWrittenError, generations_path, write_generations
+from r2med.systems.system.system import timed_expansion
 from r2med.systems.system.system_specs import llm_names
-from r2med.systems.system.timed_stages import timed_expand
 
 log = logging.getLogger("r2med")
 
@@ -50,20 +50,19 @@ class GenerationPlan:
     """An expansion by one LLM and the datasets that it writes texts for. Nothing is asked yet."""
 
     call: Call
-    expander: Expander
+    expander: Stage
     datasets: Sequence[Dataset]
     runtime: Runtime
 
     @property
-    def asking(self) -> Mapping[str, AskingStage]:
+    def asking(self) -> Mapping[str, Stage]:
         """The stage that asks the LLM, under its name."""
-        return {str(self.call): cast(AskingStage, self.expander)} if self.expander.asks else {}
+        return {str(self.call): self.expander} if self.expander.asks(self.runtime) else {}
 
     def previews(self) -> dict[str, Plan]:
         """Return what the LLM would be asked, under the name of the stage. Nothing is asked."""
-        store = self.runtime.store
         return {
-            name: reduce(add, [stage.preview(dataset, store) for dataset in self.datasets])
+            name: reduce(add, [stage.preview(dataset, self.runtime) for dataset in self.datasets])
             for name, stage in self.asking.items()
         }
 
@@ -91,7 +90,7 @@ class GenerationPlan:
         return made
 
     def _written(self, dataset: Dataset, out: Path, overwrite: bool) -> GeneratedTexts:
-        expansion = timed_expand(self.expander, dataset, self.runtime.store)
+        expansion = timed_expansion(self.expander, dataset, self.runtime)
         for notice in expansion.notices:
             log.info("%s", notice)
         queries = len(expansion.queries)
@@ -109,31 +108,28 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
     call = _call(method, llm)
     for name in call.arguments:
         resolve_llm(name, runtime.setup)
-    declared = stage_table.stage(call, "expand")
-    expander: Expander = stages.bound(declared, runtime)
+    expander = stage_table.stage(call, "expand")
     sources = each_dataset(data)
     announce_fetching([source for source in sources if isinstance(source, str)], runtime.store)
     datasets = [source if isinstance(source, Dataset) else load_dataset(source, runtime.store) for source in sources]
     _check_names(datasets)
-    check([expander], datasets)
+    expander.check(datasets, runtime)
     return GenerationPlan(call, expander, datasets, runtime)
 
 
 def _call(method: str, llm: str) -> Call:
     """Return the expansion with its LLM."""
-    asking = [
-        name for name in stage_table.known_names("expand") if stage_table.stage_class(name, "expand").needs == "llm"
-    ]
+    asking = [name for name in known_names("expand") if stage_class(name, "expand").needs == "llm"]
     call, *others = parse_stage(method)
-    kind = stage_table.kind_of(call.name)
-    if kind == "retrieve" and stage_table.stage_class(call.name, kind).needs == "llm":
+    kind = kind_of(call.name)
+    if kind == "retrieve" and stage_class(call.name, kind).needs == "llm":
         raise UserError(f"{method} returns documents, not a text: use r2med run '{method}'")
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
     if len(call.arguments) > 1 or call.depth is not None:
         raise UserError(f"{call}: write the name of one LLM first, then settings as KEY=VALUE")
     named = call.arguments[0] if call.arguments else llm
-    if not named and "llm" in stage_table.stage_class(call.name, "expand").defaults(call.name):
+    if not named and "llm" in stage_class(call.name, "expand").defaults(call.name):
         return call
     if not named:
         raise UserError(f"{call} names no LLM: write '{call.name}(o3-mini)' (r2med list llms shows all)")

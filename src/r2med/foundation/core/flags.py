@@ -1,12 +1,13 @@
-"""How a parameter is typed on a command line. Fields of `Setup` and parameters of public functions declare it once.
+"""How a parameter is given: typed on a command line, or as one value or several in Python.
 
-A parameter of a public function is declared by its annotation: `seed: Annotated[int, Flag("Seed of …")] = 0`. A
-parameter without such a declaration can be given in Python only.
+Fields of `Setup` and parameters of public functions declare their flag once. A parameter of a public function is
+declared by its annotation: `seed: Annotated[int, Flag("Seed of …")] = 0`. A parameter without such a declaration can be
+given in Python only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence, Set, ValuesView
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,3 +55,21 @@ class SetupFlags:
 
     def __init__(self, *names: str, **helps: str) -> None:
         self.__dict__.update(names=names, helps=helps)
+
+
+def as_list(value: object) -> list[Any]:
+    """Return the values as a list. One value is a list of one; None and an empty text are an empty list.
+
+    Any object that is not a list, tuple, set, iterator or view counts as one value, because a model or a dataset may
+    also be something to iterate over.
+    """
+    if value is None or (isinstance(value, str) and not value):
+        return []
+    if isinstance(value, Sequence | Set | ValuesView | Iterator) and not isinstance(value, str | bytes):
+        return list(value)
+    return [value]
+
+
+def flattened(arguments: Sequence[object]) -> list[Any]:
+    """Return the positional arguments of a call as one list. An argument may itself be a list of values."""
+    return [value for argument in arguments for value in as_list(argument)]

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from r2med.foundation.core.foreign_code import foreign_code
-
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -37,8 +35,3 @@ def _ready(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_ready(each) for each in value]
     return changed_values(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
-
-
-def key_of(part: Any, dataset: Any) -> dict[str, Any]:
-    """Return the key of a bound stage, with a digest of its code if the code is not part of this package."""
-    return {**part.key(dataset), **foreign_code(part.code)}

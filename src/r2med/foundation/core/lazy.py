@@ -9,12 +9,6 @@ from importlib import import_module
 from typing import Any
 
 
-def loaded(path: str) -> Any:
-    """Return the object at "module:name". Its module is imported now."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
-
-
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a module that imports what stands below its `if TYPE_CHECKING:` when used.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
-
-from r2med.foundation.core.cards import parameter_count
 
 HALF_PRECISION_BYTES, MEMORY_MARGIN = 2, 1.2
 """Bytes of a weight in half precision, and the factor for activations and caches beside the weights."""
@@ -188,6 +187,19 @@ _NUMBERS = (*_COSTS, "calls", "answered", "cut", "unfit", "conversation_calls", 
 def _sum(*values: float | None, minus: float | None = 0) -> Any:
     """Return the sum, or None if a part of it is unknown."""
     return None if None in values or minus is None else sum(filter(None, values)) - minus
+
+
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d+) × )?(\d+(?:\.\d+)?)([MBT])(?![A-Za-z])", re.IGNORECASE)
+_UNITS = {"M": 1e6, "B": 1e9, "T": 1e12}
+
+
+def parameter_count(stated: str) -> float | None:
+    """Return the number of parameters in a card's `parameters` or in a model name: 220 million for "2 × 110M".
+
+    None if it states no size.
+    """
+    match = _SIZE.search(stated)
+    return round(int(match[1] or 1) * float(match[2]) * _UNITS[match[3].upper()]) if match else None
 
 
 def gpu_memory(parameters: str) -> float | None:

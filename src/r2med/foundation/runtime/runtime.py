@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import replace
 from functools import lru_cache
 from shlex import quote
 from types import TracebackType
@@ -41,8 +40,10 @@ class Runtime:
         self.warned: set[str] = set()
         """Servers on other machines that the user was warned about before texts were sent."""
         self._objects = SharedObjects()
+        self._parts = SharedObjects()
         self._entered = ExitStack()
         self._store: Store | None = None  # of a view with another policy
+        self._indexes: SharedObjects | None = None  # of a view for one search
 
     def __repr__(self) -> str:
         return f"Runtime({self.setup!r})"
@@ -61,6 +62,7 @@ class Runtime:
 
     def close(self) -> None:
         """Close everything that was opened, and release all models."""
+        self._parts.clear()
         self._objects.clear()
         self.models.clear()
 
@@ -70,6 +72,37 @@ class Runtime:
     def opened(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
         """Return the shared object of a key with its lock. `make` creates it on first use; it is closed at the end."""
         return self._objects.get(key, make)
+
+    def part(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what a stage opened for a key, such as an encoder. `make` may read the settings and the store.
+
+        It is opened again for other settings and for another store. What saves data with the labels of the store has
+        these labels in its key.
+        """
+        setup = self.setup, self.setup.budget, self.setup.engine  # equal setups may differ in these two
+        return self._parts.get((key, setup, self.store.identity), make).value
+
+    def for_a_system(self) -> Runtime:
+        """Return this runtime for one system, which opens its parts itself: a user may have trained a model since."""
+        return self._view(_parts=SharedObjects())
+
+    def index(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what a stage opened to search a corpus. A server keeps it; a run keeps it for one search."""
+        if not self.store.keeps_questions:
+            return self.store.opened((key, self.setup, self.store.labels), make)
+        return make() if self._indexes is None else self._indexes.get((key, self.setup), make).value
+
+    @contextmanager
+    def one_search(self) -> Iterator[Runtime]:
+        """Yield this runtime, in which all parts of a search share what is opened of a corpus, until the block ends."""
+        if self._indexes is not None:
+            yield self
+            return
+        indexes = SharedObjects()
+        try:
+            yield self._view(_indexes=indexes)
+        finally:
+            indexes.clear()
 
     def turn(self, key: Hashable) -> AbstractContextManager[object]:
         """Return the lock of a key, for work that two threads must not do at the same time."""
@@ -102,6 +135,10 @@ class Runtime:
         """Return this runtime over another store, or the same one with another policy; all else is shared with it."""
         return self._view(_store=store)
 
+    def about(self, *datasets: str, model: str = "") -> Runtime:
+        """Return this runtime for data of some datasets and a model, which get their labels in the store."""
+        return self.with_store(self.store.about(*datasets, model=model))
+
     def fresh(self) -> Runtime:
         """Return this runtime over a view of its store that uses only what is made through this view."""
         return self.with_store(self.store.with_policy("fresh"))
@@ -117,7 +154,7 @@ class Runtime:
 
     def with_settings(self, **settings: Any) -> Runtime:
         """Return this runtime with other values in its setup; what is opened is shared with it."""
-        return self._view(setup=replace(self.setup, **settings))
+        return self._view(setup=self.setup.with_settings(**settings))
 
     def _view(self, **changes: Any) -> Runtime:
         view = object.__new__(type(self))

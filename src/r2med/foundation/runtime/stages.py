@@ -1,14 +1,13 @@
-"""Stages: the parts of a system. A stage is declared once, as a frozen value, and bound to a runtime to do its work.
+"""Stages: the parts of a system. A stage is a frozen value, which does its work with what a runtime opens for it.
 
-The declaration gives its syntax, its canonical name, its values in keys and records, its help, and the error for a
-wrong setting.
+Its fields give its syntax, its canonical name, its values in keys and records, its help, and the error for a wrong
+setting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -29,7 +28,7 @@ class Stage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 
     kind: ClassVar[str]
-    """One of `stage_table.KINDS`, or the kind of a room with its own table of stages."""
+    """One of `names.Kind`: expand, retrieve, rerank, or build for a step of a build."""
     needs: ClassVar[str] = ""
     """"llm" if the first argument is the name of an LLM."""
     prompt_fields: ClassVar[tuple[str, ...] | None] = None
@@ -105,6 +104,9 @@ class Stage(BaseModel):
         arguments = (printed(getattr(self, argument)),) if argument and getattr(self, argument) else ()
         return str(Call(self.name, arguments, self.changed, getattr(self, depth) if depth else None))
 
+    def __hash__(self) -> int:
+        return hash((type(self), str(self)))  # settings of a user's stage may be lists
+
     @property
     def changed(self) -> tuple[tuple[str, str], ...]:
         """The typed form of all settings that differ from their defaults."""
@@ -136,26 +138,85 @@ class Stage(BaseModel):
         """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
         return [Plan(str(self), "does not say what it would do")]
 
-    def bind(self, runtime: Runtime) -> Bound[Any]:
-        """Return the expander, retriever or reranker of these settings. Nothing is asked or loaded yet."""
-        declared = f"{type(self).__module__}.{type(self).__qualname__}"
-        raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}")
+    def inside(self, runtime: Runtime) -> tuple[Stage, ...]:
+        """Return the stages that do parts of this stage's work, such as the retrievers of a fusion."""
+        return ()
+
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules of optional parts of r2med that this stage needs here, without those inside it."""
+        return ()
+
+    def asks(self, runtime: Runtime) -> bool:
+        """Return True if the stage asks an LLM. It then has `preview`, which returns its calls."""
+        return False
+
+    def is_recorded(self, runtime: Runtime) -> bool:
+        """Return True if the stage reads texts that were written before. It has none for other questions."""
+        return False
+
+    def varies(self, runtime: Runtime) -> bool:
+        """Return True if another run can give another result: it asks an LLM or a search server, or it shuffles.
+
+        Then its result may depend on `Setup.repeat`. If the store keeps the result, the key must contain the repeat.
+        """
+        return self.asks(runtime) or any(part.varies(runtime) for part in self.inside(runtime))
+
+    def is_replayed(self, runtime: Runtime) -> bool:
+        """Return True if the store keeps the work of the stages inside and answers of LLMs, not the result itself."""
+        return any(part.is_replayed(runtime) for part in self.inside(runtime))
+
+    def chooses_forms(self, runtime: Runtime) -> bool:
+        """Return True if a retriever chooses the form of a query that it searches. It then gets queries with parts."""
+        return False
+
+    def indexing(self) -> Stage:
+        """Return the retriever whose index is prepared: this one, or the one inside that searches for it."""
+        return self
+
+    def key(self, dataset: Any, runtime: Runtime) -> dict[str, Any]:
+        """Return all values that the result depends on, ready for JSON. Nothing is asked, and no weights are loaded."""
+        return self.settings()
+
+    def check(self, datasets: Sequence[Any], runtime: Runtime) -> None:
+        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
+
+    def preview(self, dataset: Any, runtime: Runtime) -> Plan:
+        """Return the calls that a stage which asks an LLM would make for one dataset. Nothing is asked."""
+        raise self._lacks("preview(dataset, runtime), which returns its calls")
+
+    def expand(self, dataset: Any, runtime: Runtime) -> Any:
+        """Return the queries of a dataset with the text that an expansion adds: an Expansion."""
+        raise self._lacks(METHODS["expand"])
+
+    def search(self, dataset: Any, queries: Sequence[Any], k: int, runtime: Runtime) -> Any:
+        """Return the k best documents of each query: Searched. `Run.of` makes a run from document ids and scores."""
+        raise self._lacks(METHODS["retrieve"])
+
+    def rerank(self, dataset: Any, queries: Sequence[Any], run: Any, runtime: Runtime) -> Any:
+        """Return the run with its first `depth` documents in a new order: Reranked.
+
+        The other documents follow in their old order. `queries` are those of the run, in its order, with the text that
+        an expansion generated. Documents are given as rows of the dataset's corpus.
+        """
+        raise self._lacks(METHODS["rerank"])
+
+    def check_method(self) -> None:
+        """Raise UserError if a class of the user lacks the method that does the work of its kind."""
+        wanted = METHODS.get(self.kind, "")
+        name = wanted.partition("(")[0]
+        if name and getattr(type(self), name) is getattr(Stage, name):
+            raise self._lacks(wanted)
+
+    def _lacks(self, method: str) -> UserError:
+        return UserError(f"{type(self).__module__}.{type(self).__qualname__} has no {method}: add it for {self}")
 
 
 METHODS: Mapping[str, str] = {
-    "expand": "expand(dataset, store)",
-    "retrieve": "index(dataset, store)",
-    "rerank": "rerank(dataset, queries, run, store)",
+    "expand": "expand(dataset, runtime)",
+    "retrieve": "search(dataset, queries, k, runtime)",
+    "rerank": "rerank(dataset, queries, run, runtime)",
 }
-"""Kind of stage -> the method of what `bind` returns that does the work."""
-
-
-def bound(stage: Stage, runtime: Runtime) -> Any:
-    """Return what does the work of a stage. Raises UserError if it lacks the method of its kind."""
-    made, method = stage.bind(runtime), METHODS[stage.kind]
-    if not callable(getattr(made, method.partition("(")[0], None)):
-        raise UserError(f"stage {stage.name}: its bind(runtime) returned {described(made)}, which has no {method}")
-    return made if isinstance(made, Bound) else ForeignBound(stage, made)
+"""Kind of stage -> the method that does its work."""
 
 
 def described(value: Any) -> str:
@@ -163,104 +224,21 @@ def described(value: Any) -> str:
     return "None" if value is None else type(value).__qualname__
 
 
-StageType = TypeVar("StageType", bound=Stage)
+def key_of(stage: Stage, dataset: Any, runtime: Runtime) -> dict[str, Any]:
+    """Return the key of a stage, with a digest of its code if the code is not part of this package."""
+    return {**stage.key(dataset, runtime), **foreign_code(type(stage))}
 
 
-@dataclass(frozen=True)
-class Bound(Generic[StageType]):
-    """A stage that is bound to a runtime and does the work that the settings declare.
-
-    A subclass has the method of its kind: `expand`, `index` or `rerank`. The other members have defaults.
-    """
-
-    asks: ClassVar[bool] = False
-    """True if the stage asks an LLM. It then has `preview(dataset, store)`, which returns its calls."""
-
-    stage: StageType
-    """The settings of the stage."""
-
-    @property
-    def name(self) -> str:
-        """The spec of the stage."""
-        return str(self.stage)
-
-    @property
-    def inner(self) -> tuple[Any, ...]:
-        """The bound stages that do parts of this stage's work, such as the retrievers of a fusion."""
-        return ()
-
-    @property
-    def optional_modules(self) -> tuple[str, ...]:
-        """The modules of optional parts of r2med that this stage needs in this process, without those inside it."""
-        return ()
-
-    @property
-    def is_replayed(self) -> bool:
-        """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
-        return any(each.is_replayed for each in self.inner)
-
-    @property
-    def chooses_forms(self) -> bool:
-        """True if a retriever chooses the form of a query that it searches. It is given queries with their parts."""
-        return False
-
-    @property
-    def varies(self) -> bool:
-        """True if another run can give another result, because it asks an LLM or a search server, or it shuffles.
-
-        Then its result may depend on `Setup.repeat`. If the store keeps the result, the key must contain the repeat.
-        """
-        return self.asks or any(each.varies for each in self.inner)
-
-    def key(self, dataset: Any) -> dict[str, Any]:
-        """Return all values that the result depends on, ready for JSON. Nothing is asked or loaded."""
-        return self.stage.settings()
-
-    @property
-    def code(self) -> type:
-        """The class whose code the result depends on."""
-        return type(self)
-
-    def check(self, datasets: Sequence[Any]) -> None:
-        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
+def with_inside(stage: Stage, runtime: Runtime) -> Iterator[Stage]:
+    """Yield a stage and all stages that do parts of its work."""
+    yield stage
+    for part in stage.inside(runtime):
+        yield from with_inside(part, runtime)
 
 
-@dataclass(frozen=True)
-class ForeignBound(Bound[Stage]):
-    """What a user's `bind` returned, if it is not a Bound. Members that it lacks have the defaults of Bound."""
-
-    made: object
-
-    def __getattribute__(self, name: str) -> Any:
-        made = object.__getattribute__(self, "made")
-        own = name in ("made", "stage", "code") or name.startswith("__") or not hasattr(made, name)
-        return object.__getattribute__(self, name) if own else getattr(made, name)
-
-    @property
-    def asks(self) -> bool:  # type: ignore[override]
-        """True if the object can preview its calls."""
-        return hasattr(self.made, "preview")
-
-    @property
-    def code(self) -> type:
-        """The class of the object."""
-        return type(self.made)
-
-    def key(self, dataset: Any) -> dict[str, Any]:
-        """Raise UserError: this is called only if the object has no key of its own."""
-        raise UserError(f"{self.code.__module__}.{self.code.__qualname__} has no key(dataset)")
-
-
-def modules_of(bound: Any) -> tuple[str, ...]:
-    """Return the modules of optional parts of r2med that a bound stage needs, with the stages inside it."""
-    return tuple(module for each in with_inner(bound) for module in each.optional_modules)
-
-
-def with_inner(bound: Bound[Any]) -> Iterator[Bound[Any]]:
-    """Yield a bound stage and all stages inside it."""
-    yield bound
-    for each in bound.inner:
-        yield from with_inner(each)
+def modules_of(stage: Stage, runtime: Runtime) -> tuple[str, ...]:
+    """Return the modules of optional parts of r2med that a stage needs, with the stages inside it."""
+    return tuple(module for part in with_inside(stage, runtime) for module in part.modules(runtime))
 
 
 def argument(description: str, **more: Any) -> Any:

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -76,6 +76,8 @@ class Store:
         self._made: set[str] | None = set() if policy == "fresh" else None  # keys that this run made; None if all count
         self.view = uuid.uuid4().hex if policy == "fresh" else ""
         """Identifies the view of a run that uses only what it made, also on other machines. Empty for other views."""
+        self.identity = object()
+        """Tells stores apart that were opened apart. Views with other labels share it."""
         self._swept: set[Path] = set()
         self._opened = SharedObjects()
         self._folders = SharedObjects()
@@ -144,8 +146,8 @@ class Store:
         path = self._output / kind / name
         return path if path.exists() else self.root / kind / name
 
-    def opened(self, key: str, open: Callable[[], Value]) -> Value:
-        """Return what `open` returned for a key when it was first wanted, such as the searcher of an index."""
+    def opened(self, key: Hashable, open: Callable[[], Value]) -> Value:
+        """Return what `open` returned for a key when it was first wanted, such as an index that a server searches."""
         return self._opened.get(key, open).value
 
     def close(self) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from r2med.foundation.core.joined_groups import JoinedGroups
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.synonym_files import read_terms
 
@@ -144,6 +144,28 @@ class _Forms(dict[str, str]):
     def __missing__(self, term: str) -> str:
         form = self[term] = normal_term(term) or term
         return form
+
+
+Member = TypeVar("Member", bound=Hashable)
+
+
+class JoinedGroups(Generic[Member]):
+    """Members in groups. Joining two members joins their groups; a member that was never joined is a group alone."""
+
+    def __init__(self) -> None:
+        self._above: dict[Member, Member] = {}
+
+    def join(self, one: Member, other: Member) -> None:
+        """Put two members, with all that belong to them, into one group. The first of `one` represents it."""
+        self._above[self.first(other)] = self.first(one)
+
+    def first(self, member: Member) -> Member:
+        """Return the member that represents the group of a member."""
+        self._above.setdefault(member, member)
+        while self._above[member] != member:
+            self._above[member] = self._above[self._above[member]]
+            member = self._above[member]
+        return member
 
 
 class _Names:

@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import Field
 
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.core.names import Catalogue
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.retry import RequestFailed, status_failure
 from r2med.models.encoders.api_account import ApiAccount

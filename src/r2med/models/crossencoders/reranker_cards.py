@@ -9,8 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from r2med.data.dataset_cards import Instruction
 from r2med.data.training_sheet import lineage_of
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.names import Catalogue
 from r2med.models.crossencoders.rerank_apis import RERANK_APIS, own_servers
 from r2med.models.encoders.model_cards import MORE_MODELS, checked_python_path, hub_repository, model_folder, safe_name
 from r2med.models.encoders.weights import WeightsCard

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, field_validator
 
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.keys import changed_values
+from r2med.foundation.core.names import Catalogue
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders.api_account import ApiAccount

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from r2med.data.dataset_cards import Instruction
 from r2med.data.training_sheet import lineage_of
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, nearest
+from r2med.foundation.core.names import Catalogue
 from r2med.foundation.core.spec import decoded, typed_path
 from r2med.foundation.store import digest
 from r2med.models.encoders import weights

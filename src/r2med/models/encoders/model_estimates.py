@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from r2med.foundation.core.cards import parameter_count
 from r2med.foundation.core.installation import install_extra, missing_part
-from r2med.foundation.core.plan import gpu_memory
+from r2med.foundation.core.plan import gpu_memory, parameter_count
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders.devices import devices
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.lazy import loaded
 from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
@@ -38,7 +38,7 @@ def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
         raise UserError(
             f"base_url (--base-url) is only for the backend openai; {name} runs {card.name} in this process"
         )
-    backend: Backend = loaded(BACKENDS[name])(card, runtime)
+    backend: Backend = resolve_name(BACKENDS[name])(card, runtime)
     setup = runtime.setup
     return JournaledChat(card, backend, runtime.store, ask_again=setup.ask_again, repeat=setup.repeat)
 

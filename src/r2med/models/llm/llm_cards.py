@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.names import Catalogue
 from r2med.foundation.net.offline import is_loopback, is_offline
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.chat import Ability, Sampling

@@ -11,8 +11,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 
-from r2med.foundation.core import plugins
 from r2med.foundation.core.errors import UserError, nearest, unknown
+from r2med.foundation.core.names import folders_of
 from r2med.foundation.core.spec import decoded, typed_path
 from r2med.foundation.store.files import write_atomically
 from r2med.models.prompts.templates import SUFFIX, Template, open_templates, read_template
@@ -24,7 +24,7 @@ PROMPTS_MEANING = (
 
 def prompt_sets() -> Mapping[str, Traversable]:
     """Return the named sets: the folders in `prompts/` of this package and of plugins."""
-    inside = (entry for folder in plugins.folders("prompts") if folder.is_dir() for entry in folder.iterdir())
+    inside = (entry for folder in folders_of("prompts") if folder.is_dir() for entry in folder.iterdir())
     return {entry.name: entry for entry in inside if entry.is_dir() and not entry.name.startswith((".", "_"))}
 
 

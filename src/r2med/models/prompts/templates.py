@@ -6,21 +6,16 @@ import difflib
 import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
-from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
-from r2med.foundation.core import plugins
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.runtime.stage_table import kind_of as stage_kind
-from r2med.foundation.runtime.stage_table import stage_class
-from r2med.foundation.runtime.stages import Bound, StageType
+from r2med.foundation.core.names import files_of, stage_class
+from r2med.foundation.core.names import kind_of as stage_kind
 from r2med.foundation.store import digest
-from r2med.models.llm.chat import ChatModel
-from r2med.models.llm.llm_cards import LLMCard, sampling_of
 
 log = logging.getLogger("r2med")
 
@@ -42,7 +37,8 @@ def declared_fields(method: str) -> tuple[str, ...] | None:
     There is no field for anything else, so no prompt can show anything else.
     """
     kind = stage_kind(method)
-    return stage_class(method, kind).template_fields(method) if kind else None
+    fields: tuple[str, ...] | None = stage_class(method, kind).template_fields(method) if kind else None
+    return fields
 
 
 def _required_fields(method: str) -> tuple[str, ...]:
@@ -127,7 +123,7 @@ def open_templates(folder: Traversable | None = None, kinds: Collection[str] = (
     `kinds` are the kinds of task that will be used. With `every`, there are no others, and a template of another kind
     is an error.
     """
-    files = plugins.files("prompts", SUFFIX)
+    files = files_of("prompts", SUFFIX)
     if folder is None:
         return Templates(files)
     own = _own_files(folder, files)
@@ -154,46 +150,6 @@ def log_origin(stage: str, folder: Traversable | None, kinds: Collection[str], u
     own = ", ".join(name for name in names if name in templates.own)
     rest = ", ".join(name for name in names if name not in templates.own)
     log.info("%s: %s from %s%s", stage, own or "nothing", folder.name, f"; {rest} built in" if rest else "")
-
-
-@dataclass(frozen=True)
-class Prompted(Bound[StageType]):
-    """A bound stage that asks one LLM with templates."""
-
-    llm: ChatModel
-    card: LLMCard
-    prompts: Traversable | None
-    """The set of templates. Missing templates are those of this package."""
-
-    @property
-    def varies(self) -> bool:
-        """True if another run can give another result. An LLM in this process at temperature 0 gives the same."""
-        return self.llm.varies(sampling_of(self.card).temperature) or any(each.varies for each in self.inner)
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return everything that a score of any such stage depends on. Each kind of stage adds its templates."""
-        settings = self.stage.settings()
-        settings.pop("prompts", None)  # the same templates in another folder are the same
-        return {
-            **settings,
-            "model": self.llm.key(),
-            "sampling": asdict(sampling_of(self.card)),
-            "context_length": self.card.context_length,
-            "kind": kind_of(dataset),
-        }
-
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
-        kinds = {kind_of(dataset) for dataset in datasets}
-        open_templates(self.prompts, kinds, every=True)
-        for dataset in datasets:
-            self.key(dataset)
-        log_origin(self.name, self.prompts, kinds, self.template_names)
-
-    @property
-    def template_names(self) -> list[str]:
-        """The names of the templates that the stage uses, without a kind."""
-        return ["system", self.stage.name]
 
 
 def read_template(file: Traversable) -> str:

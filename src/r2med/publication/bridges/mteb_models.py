@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import unquote
@@ -25,19 +24,16 @@ from r2med.data.runs.run import Run, on_corpus
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import MissingExtraError, UserError, unknown
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound
-from r2med.foundation.store import Store
-from r2med.models.crossencoders.pair_scorer import ScoredPair
+from r2med.models.crossencoders.pair_scorer import ScoredPair, cost_of
 from r2med.models.crossencoders.pairs import Pair
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
 from r2med.models.encoders.model_cards import ModelCard, safe_name
 from r2med.models.encoders.replicas import Replicas, cached_model
 from r2med.publication.bridges.mteb_results import tasks
-from r2med.systems.rerank.cross import CrossEncoder, PairReranker
-from r2med.systems.retrieve.dense.dense_retriever import DenseRetriever
-from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
-from r2med.systems.retrieve.vectors.vector_retriever import VectorSearch
+from r2med.systems.rerank.cross import CrossEncoder
+from r2med.systems.retrieve.dense.dense_retriever import Dense
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
 
 PREFIX = "mteb:"
 TASK_PROMPT = "Given a {kind}, retrieve {what}"
@@ -49,32 +45,89 @@ CHARACTERS_PER_TOKEN = 4
 """Approximate length of a token. It sets the size of batches, since not every model of MTEB has a tokenizer."""
 
 
-class MtebModel(VectorSearch, kind="retrieve"):
+class MtebModel(Dense, kind="retrieve"):
     """Search with a model of MTEB (mteb:ORG/NAME): encoders use our search, other models their own."""
 
-    def bind(self, runtime: Runtime) -> Bound[Any]:
-        """Return the retriever. Weights are loaded on first use. Raises UserError if the model is a cross-encoder."""
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return a one-sentence description."""
+        return super(Dense, cls).summary(name)
+
+    def model(self, runtime: Runtime) -> RegisteredModel:
+        """Return the model of MTEB's registry. Raises UserError if it cannot search as these settings say."""
+        return runtime.part((self, "mteb"), lambda: self._checked_model(runtime))
+
+    def _checked_model(self, runtime: Runtime) -> RegisteredModel:
         model = RegisteredModel.of(self.name, runtime)
         if model.meta.is_cross_encoder:
             raise UserError(
                 f"{self.name} is a cross-encoder, not a retriever: rerank with it, as in bm25 → {self.name}"
             )
-        if model.is_encoder:
-            compared = SIMILARITIES[model.meta.similarity_fn_name]
-            card = ModelCard(name=safe_name(self.name), loader="custom", similarity=compared)
-            return MtebEncoderRetriever(self, runtime, card, model)
-        if self.changed:
+        if self.changed and not model.is_encoder:
             typed = ", ".join(f"{key}={value}" for key, value in self.changed)
             raise UserError(f"{self.name} has its own search: {typed} needs a model with one vector per text")
-        return MtebSearchRetriever(self, model)
+        return model
+
+    def card(self, runtime: Runtime) -> ModelCard:
+        """Return a card with the similarity that MTEB states."""
+        compared = SIMILARITIES[self.model(runtime).meta.similarity_fn_name]
+        return ModelCard(name=safe_name(self.name), loader="custom", similarity=compared)
+
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return no modules: MTEB names its own when it loads the model."""
+        self.model(runtime)
+        return ()
+
+    def encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
+        """Return the encoder for a dataset."""
+        return MtebEncoder(self.model(runtime), dataset)
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        model = self.model(runtime)
+        if model.is_encoder:
+            return super().key(dataset, runtime)
+        return {**self.settings(), "query": model.query_key(dataset), "document": model.key(dataset)}
+
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+        """Return the k best documents of each query. A model with its own search indexes the corpus each time."""
+        model = self.model(runtime)
+        if model.is_encoder:
+            return super().search(dataset, queries, k, runtime)
+        if not runtime.store.keeps_questions:
+            raise UserError(f"{self.name} can only search for a whole set of queries, not answer single questions")
+        return search_with_mteb(model, dataset, queries, k)
 
 
 class MtebCrossEncoder(CrossEncoder, kind="rerank"):
     """Rerank candidates with a cross-encoder of MTEB (mteb:ORG/NAME)."""
 
-    def bind(self, runtime: Runtime) -> MtebReranker:
-        """Return the reranker. Weights are loaded on first use."""
-        return MtebReranker(self, runtime)
+    def memo_name(self, runtime: Runtime) -> str:
+        """Return the model's name, as the name of a file."""
+        return safe_name(self.name)
+
+    def lock_name(self, runtime: Runtime) -> str:
+        """Return the model's name in MTEB."""
+        return self.name
+
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return no modules: MTEB names its own when it loads the model."""
+        return ()
+
+    def cost(self, scored: Sequence[ScoredPair], runtime: Runtime) -> Cost:
+        """Return the cost of some scores."""
+        return cost_of(scored)
+
+    def open_scorer(self, dataset: Dataset, runtime: Runtime) -> MtebScorer:
+        """Return the scorer for a dataset. Raises UserError if the model is not a cross-encoder."""
+        model = RegisteredModel.of(self.name, runtime)
+        if not model.meta.is_cross_encoder:
+            raise UserError(f"{self.name} is not a cross-encoder: it can retrieve, but not rerank")
+        return MtebScorer(model, dataset)
+
+    def _scorer(self, dataset: Dataset, runtime: Runtime) -> MtebScorer:
+        # MTEB's prompts depend on the name of a dataset, not only on its instruction.
+        return self.open_scorer(dataset, runtime)
 
 
 @dataclass(frozen=True)
@@ -218,67 +271,32 @@ class MtebEncoder(Encoder):
         return self.model.rows(texts, ask)
 
 
-@dataclass(frozen=True)
-class MtebEncoderRetriever(DenseRetriever):
-    """Searches a corpus with an encoder of MTEB."""
+def search_with_mteb(model: RegisteredModel, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:
+    """Return what a model of MTEB with its own search finds: multi-vector, sparse and hybrid models, and BM25.
 
-    model: RegisteredModel
+    Raises UserError if the model fails.
+    """
+    from mteb.models import SearchEncoderWrapper
+    from mteb.models.models_protocols import SearchProtocol
 
-    def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
-        """Return the encoder for a dataset."""
-        return MtebEncoder(self.model, dataset)
-
-
-@dataclass(frozen=True)
-class MtebSearchRetriever(Bound[MtebModel]):
-    """Searches with a model of MTEB that has its own search: multi-vector, sparse and hybrid models, and BM25."""
-
-    model: RegisteredModel
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on."""
-        sides = {"query": self.model.query_key(dataset), "document": self.model.key(dataset)}
-        return {**self.stage.settings(), **sides}
-
-    def index(self, dataset: Dataset, store: Store) -> MtebSearcher:
-        """Return a searcher. It indexes the corpus for each search, since some models do not keep the index."""
-        return MtebSearcher(self.model, dataset)
-
-
-@dataclass(frozen=True)
-class MtebSearcher(Searcher):
-    """Searches one corpus for a whole set of queries."""
-
-    model: RegisteredModel
-    dataset: Dataset
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the model's k best documents for each query. Raises UserError if the model fails."""
-        from mteb.models import SearchEncoderWrapper
-        from mteb.models.models_protocols import SearchProtocol
-
-        corpus, loaded = self.dataset.corpus, self.model.loaded().first
-        about = {
-            "task_metadata": self.model.task(self.dataset),
-            **SPLIT_ARGUMENTS,
-            "encode_kwargs": QUIET_ARGUMENTS,
-            "num_proc": None,
-        }
-        ids = [query.query.id for query in queries]
-        with _quietly(self.model.name):
-            searcher = loaded if isinstance(loaded, SearchProtocol) else SearchEncoderWrapper(loaded)
-            started = time.perf_counter()
-            searcher.index(_rows(*zip(*corpus, strict=True)), **about)
-            indexed = time.perf_counter()
-            asked = _rows(ids, [query.lexical_text for query in queries])
-            rankings = searcher.search(asked, top_k=min(k, len(corpus)), top_ranked=None, **about)
-        cost = Cost(seconds=time.perf_counter() - indexed, texts=len(ids))
-        prepared = Cost(seconds=indexed - started, texts=len(corpus))
-        return Searched(on_corpus(Run.of(rankings), ids, corpus, k, self.model.name), cost, prepared)
-
-    def live(self) -> MtebSearcher:
-        """Raise UserError, since the model would have to index the corpus again for every question."""
-        raise UserError(f"{self.model.name} can only search for a whole set of queries, not answer single questions")
+    corpus, loaded = dataset.corpus, model.loaded().first
+    about = {
+        "task_metadata": model.task(dataset),
+        **SPLIT_ARGUMENTS,
+        "encode_kwargs": QUIET_ARGUMENTS,
+        "num_proc": None,
+    }
+    ids = [query.query.id for query in queries]
+    with _quietly(model.name):
+        searcher = loaded if isinstance(loaded, SearchProtocol) else SearchEncoderWrapper(loaded)
+        started = time.perf_counter()
+        searcher.index(_rows(*zip(*corpus, strict=True)), **about)
+        indexed = time.perf_counter()
+        asked = _rows(ids, [query.lexical_text for query in queries])
+        rankings = searcher.search(asked, top_k=min(k, len(corpus)), top_ranked=None, **about)
+    cost = Cost(seconds=time.perf_counter() - indexed, texts=len(ids))
+    prepared = Cost(seconds=indexed - started, texts=len(corpus))
+    return Searched(on_corpus(Run.of(rankings), ids, corpus, k, model.name), cost, prepared)
 
 
 @dataclass(frozen=True)
@@ -309,36 +327,6 @@ class MtebScorer:
             raise UserError(f"{self.model.name} gives {scores.shape[1]} scores for a pair: one is needed")
         seconds = (time.perf_counter() - started) / len(pairs)
         return [ScoredPair(float(score), seconds=seconds) for score in scores[:, 0]]
-
-
-@dataclass(frozen=True)
-class MtebReranker(PairReranker[MtebCrossEncoder]):
-    """Orders candidates by the scores of a cross-encoder of MTEB."""
-
-    @property
-    def memo_name(self) -> str:
-        """The model's name, as the name of a file."""
-        return safe_name(self.stage.name)
-
-    @property
-    def model_name(self) -> str:
-        """The model's name in MTEB."""
-        return self.stage.name
-
-    @cached_property
-    def model(self) -> RegisteredModel:
-        """The model of MTEB's registry. Raises UserError if it is not a cross-encoder."""
-        model = RegisteredModel.of(self.stage.name, self.runtime)
-        if not model.meta.is_cross_encoder:
-            raise UserError(f"{self.stage.name} is not a cross-encoder: it can retrieve, but not rerank")
-        return model
-
-    def open_scorer(self, dataset: Dataset) -> MtebScorer:
-        """Return the scorer for a dataset."""
-        return MtebScorer(self.model, dataset)
-
-    def _scorer(self, dataset: Dataset) -> MtebScorer:
-        return self.open_scorer(dataset)  # MTEB's prompts depend on the name of a dataset, not only on its instruction
 
 
 def _mteb(name: str) -> Any:

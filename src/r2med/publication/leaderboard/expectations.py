@@ -10,7 +10,7 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 from r2med.data.dataset_cards import BENCHMARK, groups
-from r2med.foundation.core.cards import read_toml, validated
+from r2med.foundation.core.names import read_toml, validated
 from r2med.foundation.core.spec import parse
 from r2med.publication.leaderboard.published import PublishedRow, published
 from r2med.systems.expand.recorded import AUTHOR

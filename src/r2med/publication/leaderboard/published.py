@@ -12,7 +12,7 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 from r2med.data.dataset_cards import BENCHMARK, groups
-from r2med.foundation.core.cards import read_toml, validated
+from r2med.foundation.core.names import read_toml, validated
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, parse_stage, printed_system
 from r2med.models.encoders.model_cards import MODELS
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS

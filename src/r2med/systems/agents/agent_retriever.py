@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,30 +13,28 @@ from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Stage, argument, bound, with_nested
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.stages import Stage, argument, key_of, with_nested
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import Failure
 from r2med.models.llm.costs import failed_queries, failure_kinds, is_priced
-from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, missing_key, resolve_llm
-from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
+from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.systems.agents.conversation import Answered, Chosen, Conversation
 from r2med.systems.agents.conversing import Conversed, ConversingLLM, ConversingStage, source_of
 from r2med.systems.agents.dialogue import SpendingLimit
 from r2med.systems.agents.hidden_evidence import without_relevant
-from r2med.systems.agents.remote_search import RemoteURL
+from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.recorded import AUTHOR
 from r2med.systems.retrieve.added_worth import AddedWorth
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.candidates import Candidates
-from r2med.systems.retrieve.retriever import Retriever, Searched, Searcher, SearchQuery, SearchReport
-from r2med.systems.retrieve.stored_search import cached_search
+from r2med.systems.retrieve.retriever import Searched, SearchQuery, SearchReport
+from r2med.systems.retrieve.stored_search import stored_search
 
 NOTHING_FOUND = Failure("empty", "the agent found no document")
 
@@ -98,91 +96,65 @@ class RankingStage(ConversingStage, kind="retrieve", needs="llm"):
         asks = with_calls(plan, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
         return [asks, *self.by.plan(data, runtime)]
 
-    def bind(self, runtime: Runtime) -> AgentRetriever:
-        """Return the retriever that calls the LLM. Nothing is called yet."""
-        if runtime.setup.recorded or self.llm == AUTHOR:
+    def llm_card(self, setup: Setup) -> LLMCard:
+        """Return the card of the LLM. Raises UserError if there is none that can be asked, or no price to limit."""
+        if setup.recorded or self.llm == AUTHOR:
             raise UserError(f"{self} returns a ranking, and there are no recorded ones: name an LLM that is called")
-        card = resolve_llm(self.llm, runtime.setup)
+        card = resolve_llm(self.llm, setup)
         if self.dollars and not is_priced(card):
             raise UserError(
                 f"{self}: the price of {card.spec} is not known, so dollars= cannot end a conversation: "
                 "give tokens= instead"
             )
-        source = source_of(runtime, self.by, self.remote)
-        by = source.by if isinstance(source, LocalSearch) else bound(self.by, runtime)
-        return AgentRetriever(
-            self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts), source, by
-        )
+        return card
 
+    def source(self, runtime: Runtime) -> LocalSearch | RemoteSearch:
+        """Return what the agent searches."""
+        return source_of(runtime, self.by, self.remote)
 
-@dataclass(frozen=True)
-class AgentRetriever(ConversingLLM):
-    """An agent whose documents are ranked first, and the retriever whose documents follow."""
-
-    by: Retriever
-
-    @property
-    def inner(self) -> tuple[Any, ...]:
-        """The retriever that it searches with."""
+    def inside(self, runtime: Runtime) -> tuple[Stage, ...]:
+        """Return the retriever that it searches with."""
         return (self.by,)
 
-    @property
-    def searches_with(self) -> Any:
-        """The retriever whose index is prepared."""
-        return self.by
+    def indexing(self) -> Stage:
+        """Return the retriever whose index is prepared."""
+        return self.by.indexing()
 
-    @property
-    def is_replayed(self) -> bool:
-        """True: the store keeps the searches, and the journal the turns of the LLM."""
+    def is_replayed(self, runtime: Runtime) -> bool:
+        """Return True: the store keeps the searches, and the journal the turns of the LLM."""
         return True
 
-    def key(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their digest."""
-        key = super().key(dataset)
-        if isinstance(self.source, LocalSearch):
+        key = super().key(dataset, runtime)
+        if not self.remote:
             del key["search"]
-        return {**key, "by": key_of(self.by, dataset)}
+        return {**key, "by": key_of(self.by, dataset, runtime)}
 
-    def index(self, dataset: Dataset, store: Store) -> AgentSearcher:
-        """Return a searcher. The corpus is indexed when it is first searched."""
-        return AgentSearcher(self, dataset, store)
-
-
-@dataclass(frozen=True)
-class AgentSearcher(Searcher):
-    """An agent over one corpus."""
-
-    retriever: AgentRetriever
-    dataset: Dataset
-    store: Store
-
-    def live(self) -> AgentSearcher:
-        """Return a searcher that saves nothing about a question."""
-        return replace(self, store=self.store.with_policy("live"))
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
         """Run a conversation for every query. Return its list, its other finds, then what `by` finds for the query."""
-        agent, corpus = self.retriever, self.dataset.corpus
-        dataset = replace(self.dataset, queries=tuple(each.query for each in queries))
-        assert isinstance(agent.stage, RankingStage)
-        if agent.stage.without == "relevant":
+        corpus = dataset.corpus
+        dataset = replace(dataset, queries=tuple(each.query for each in queries))
+        if self.without == "relevant":
             dataset = without_relevant(dataset)
         plain = [SearchQuery(query) for query in dataset.queries]
-        conversed = agent.conversed(dataset, self.store)
+        agent = self.conversing(runtime)
+        conversed = agent.conversed(dataset)
         rankings = {query.id: ranking_of(each, corpus) for query, each in conversed.pairs}
-        filled = cached_search(agent.by, dataset, plain, k, self.store)
+        filled = stored_search(self.by, dataset, plain, k, runtime)
         run = finds_first(filled.run, {query: found for query, found in rankings.items() if found}, corpus, k)
-        cost = agent.cost(conversed) + filled.cost
-        return Searched(run, cost, filled.prepared, self._report(conversed, rankings, dataset, filled))
+        report = self._report(agent, conversed, rankings, dataset, filled)
+        return Searched(run, agent.cost(conversed) + filled.cost, filled.prepared, report)
 
     def _report(
         self,
+        agent: ConversingLLM,
         conversed: Conversed,
         rankings: Mapping[str, Sequence[str]],
         dataset: Dataset,
         filled: Searched,
     ) -> SearchReport:
-        agent, tools = self.retriever, conversed.finished.report
+        tools = conversed.finished.report
         bare = [query for query, found in rankings.items() if not found]
         failed = {**dict.fromkeys(bare, NOTHING_FOUND), **conversed.failed}
         outcome = "ended early: the documents found so far are ranked, the retriever's follow"

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,8 +18,7 @@ from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Bound, Stage, argument, bound, modules_of, with_inner
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.stages import Stage, argument, modules_of, with_inside
 from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (
     answers_cost,
@@ -30,7 +29,8 @@ from r2med.models.llm.costs import (
     request_tokens,
 )
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
-from r2med.models.prompts.templates import Prompted, Templates, kind_of, open_templates
+from r2med.models.prompts.prompted_stage import OpenedLLM, PromptedStage
+from r2med.models.prompts.templates import Templates, kind_of, open_templates
 from r2med.systems.agents.conversation import (
     SHOWN_WORDS,
     Agent,
@@ -51,20 +51,57 @@ from r2med.systems.agents.dialogue import (
 )
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
-from r2med.systems.expand.expansion import AskingStage, check, cut_notice
+from r2med.systems.expand.expansion import cut_notice
 from r2med.systems.retrieve.bm25 import BM25
 
 MAX_TURNS = 1000
 MAX_TOPK = 1000
 
 
-class ConversingStage(Stage):
+class ConversingStage(PromptedStage):
     """What a conversation needs to know of any agent. Subclasses declare the settings."""
 
     author_sampling: ClassVar[Mapping[str, Any]] = {}
     """Sampling settings by the authors of the agent."""
     reading_sampling: ClassVar[Mapping[str, Any]] = {}
     """Sampling settings that differ when documents are read in a separate call."""
+
+    def source(self, runtime: Runtime) -> LocalSearch | RemoteSearch:
+        """Return what the agent searches: a server, or a corpus with a retriever of ours."""
+        raise NotImplementedError(f"{type(self).__name__} has no source()")
+
+    def conversing(self, runtime: Runtime) -> ConversingLLM:
+        """Return the agent with its LLM and what it searches. Nothing is asked yet."""
+        return ConversingLLM(self, self.opened(runtime), self.source(runtime), runtime)
+
+    def varies(self, runtime: Runtime) -> bool:
+        """Return True if another run can take another way: the LLM varies, or what it searches."""
+        return self.conversing(runtime).varies
+
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules of the retriever that the agent searches with."""
+        source = self.source(runtime)
+        return modules_of(source.by, runtime) if isinstance(source, LocalSearch) else ()
+
+    @property
+    def template_names(self) -> list[str]:
+        """The names of the templates that the agent uses, without a kind."""
+        return ["system", self.template_name]
+
+    def check(self, datasets: Sequence[Dataset], runtime: Runtime) -> None:
+        """Raise UserError for a fault on one of these datasets, also of the retriever that the agent searches with."""
+        super().check(datasets, runtime)
+        source = self.source(runtime)
+        for stage in with_inside(source.by, runtime) if isinstance(source, LocalSearch) else ():
+            stage.check(datasets, runtime)
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on. Templates are given by their digest."""
+        return self.conversing(runtime).key(dataset, super().key(dataset, runtime))
+
+    def preview(self, dataset: Dataset, runtime: Runtime) -> Plan:
+        """Return the first request of every conversation. The later ones are not known in advance."""
+        return self.conversing(runtime).preview(dataset)
 
     @property
     @abstractmethod
@@ -157,7 +194,7 @@ def source_of(
     """Return what an agent searches: a server, or a corpus with a retriever of ours."""
     if remote:
         return RemoteSearch(remote, repeat=runtime.setup.repeat)
-    return LocalSearch(bound(by, runtime), str(DatasetWord.typed(decoded(corpus))) if corpus else "", runtime.store)
+    return LocalSearch(by, runtime, str(DatasetWord.typed(decoded(corpus))) if corpus else "")
 
 
 @dataclass(frozen=True)
@@ -201,40 +238,29 @@ class Conversed:
 
 
 @dataclass(frozen=True)
-class ConversingLLM(Prompted[ConversingStage]):
-    """One agent with one LLM and one source to search."""
+class ConversingLLM:
+    """One agent with one LLM and one source to search, in one runtime."""
 
-    asks: ClassVar[bool] = True
-
+    stage: ConversingStage
+    opened: OpenedLLM
     source: LocalSearch | RemoteSearch
+    runtime: Runtime
+
+    @property
+    def card(self) -> LLMCard:
+        """The card of the LLM."""
+        return self.opened.card
 
     @property
     def varies(self) -> bool:
         """True if another run can take another way: the LLM varies, or what it searches."""
         by_authors = self.stage.author_sampling
         turns = [by_authors, {**by_authors, **(self.stage.reading_sampling or {})}]
-        return self.source.varies or any(self.llm.varies(self._sampling(each).temperature) for each in turns)
+        return self.source.varies or any(self.opened.chat.varies(self._sampling(each).temperature) for each in turns)
 
-    @property
-    def optional_modules(self) -> tuple[str, ...]:
-        """The modules of the retriever that the agent searches with."""
-        return modules_of(self.source.by) if isinstance(self.source, LocalSearch) else ()
-
-    @property
-    def template_names(self) -> list[str]:
-        """The names of the templates that the agent uses, without a kind."""
-        return ["system", self.stage.template_name]
-
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for a fault on one of these datasets, also of the retriever that the agent searches with."""
-        super().check(datasets)
-        if isinstance(self.source, LocalSearch):
-            check(with_inner(cast(Bound[Any], self.source.by)), datasets)
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on. Templates are given by their digest."""
+    def key(self, dataset: Dataset, key: dict[str, Any]) -> dict[str, Any]:
+        """Return every setting that a score depends on. `key` are those of any stage that asks an LLM."""
         _, dialogue, templates = self._open(dataset)
-        key = super().key(dataset)
         for named in ("by", "corpus", "remote", "template"):  # given by their meaning below
             key.pop(named, None)
         if dialogue.tools:
@@ -250,7 +276,7 @@ class ConversingLLM(Prompted[ConversingStage]):
             "search": self.source.key(dataset),
         }
 
-    def preview(self, dataset: Dataset, store: Store) -> Plan:
+    def preview(self, dataset: Dataset) -> Plan:
         """Return the first request of every conversation. The later ones are not known in advance."""
         agent, dialogue, _ = self._open(dataset)
         openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
@@ -258,19 +284,19 @@ class ConversingLLM(Prompted[ConversingStage]):
         most = self.stage.max_calls
         note = f"for the first calls only: each starts a conversation of up to {most} calls, and the prompts grow"
         unfit = len(openings) - len(requests)
-        plan = plan_requests(self.card, requests, self.llm.unanswered(requests), unfit=unfit, note=note)
+        plan = plan_requests(self.card, requests, self.opened.chat.unanswered(requests), unfit=unfit, note=note)
         calls, price = len(plan.requests) * most, sum(map(self._most_dollars, plan.requests))
         for each in self._asking_tools:
-            asked = each.preview(dataset, store)
+            asked = each.preview(dataset, self.runtime)
             calls += self.stage.max_searches * (asked.conversation_calls or len(asked.requests))
             price += self.stage.max_searches * (asked.conversation_dollars or asked.dollars_at_most or 0.0)
         return replace(plan, conversation_calls=calls, conversation_dollars=price)
 
     @property
-    def _asking_tools(self) -> list[AskingStage]:
+    def _asking_tools(self) -> list[Stage]:
         """The stages of the agent's search that ask an LLM, too."""
-        inside = with_inner(cast(Bound[Any], self.source.by)) if isinstance(self.source, LocalSearch) else ()
-        return [cast(AskingStage, each) for each in inside if each.asks]
+        inside = with_inside(self.source.by, self.runtime) if isinstance(self.source, LocalSearch) else ()
+        return [stage for stage in inside if stage.asks(self.runtime)]
 
     def _most_dollars(self, opening: ChatRequest) -> float:
         """Return the maximum price of a conversation in dollars, if every turn is as long as it may be."""
@@ -279,12 +305,12 @@ class ConversingLLM(Prompted[ConversingStage]):
         room = self.card.context_length - answer
         return sum(dollars(self.card, min(prompt, room), answer) for prompt in grown)
 
-    def conversed(self, dataset: Dataset, store: Store) -> Conversed:
+    def conversed(self, dataset: Dataset) -> Conversed:
         """Run a conversation for every query of a dataset."""
         agent, dialogue, _ = self._open(dataset)
-        store = store.about(*self.source.labels())
-        source, llm = self.source.open(dataset, store, self.stage.search_depth), self.llm.about(*store.labels.datasets)
-        finished = converse(agent, dialogue, llm, source, dataset.queries)
+        store = self.runtime.store.about(*self.source.labels())
+        source, chat = self.source.open(dataset, store, self.stage.search_depth), self.opened.chat
+        finished = converse(agent, dialogue, chat.about(*store.labels.datasets), source, dataset.queries)
         pairs = tuple(zip(dataset.queries, finished.conversations, strict=True))
         return Conversed(pairs, finished)
 
@@ -308,14 +334,14 @@ class ConversingLLM(Prompted[ConversingStage]):
             lines.append("the LLM made no tool call; if it has none, give the setting calls=tags")
         if cut := conversed.cut_texts:
             lines.append(cut_notice(cut, len(dataset.queries)))
-        notices = [f"{self.name} on {dataset.name}: {line}" for line in lines]
+        notices = [f"{self.stage} on {dataset.name}: {line}" for line in lines]
         if self.source.keeps_texts and (foreign := _foreign(conversed, dataset)):
-            notices.append(f"{self.name}: the search server returned {foreign} outside the corpus of {dataset.name}")
+            notices.append(f"{self.stage}: the search server returned {foreign} outside the corpus of {dataset.name}")
         return (*notices, *conversed.finished.report.notices)
 
     def _open(self, dataset: Dataset) -> tuple[Agent, Dialogue, Templates]:
         kind = kind_of(dataset)
-        templates = open_templates(self.prompts, [kind])
+        templates = open_templates(self.opened.prompts, [kind])
         system = templates.template("system").text
         sampling = self._sampling(self.stage.author_sampling)
         room = self.card.context_length - (sampling.max_tokens or 0) - approximate_tokens(system) - MAX_TEMPLATE_TOKENS
@@ -337,7 +363,7 @@ class ConversingLLM(Prompted[ConversingStage]):
             return sampling
         penalty = card.agent_repetition_penalty
         wanted = by_authors if penalty is None else {"repetition_penalty": penalty, **by_authors}
-        if self.llm.key().get("endpoint") == "":
+        if self.opened.chat.key().get("endpoint") == "":
             # OpenAI is the only endpoint without an address. It refuses settings that its protocol does not have.
             wanted = {name: value for name, value in wanted.items() if name not in ("top_k", "repetition_penalty")}
         return replace(sampling, **wanted)

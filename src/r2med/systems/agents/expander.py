@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -13,18 +12,17 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.costs import failed_queries, failure_kinds
-from r2med.models.llm.journaled import open_chat
-from r2med.models.llm.llm_cards import AnswerStyle, Cleaning, resolve_llm
-from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
+from r2med.models.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm
+from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.systems.agents.conversation import Answered, Conversation
-from r2med.systems.agents.conversing import ConversingLLM, TaggedStage, source_of
-from r2med.systems.agents.remote_search import RemoteURL
+from r2med.systems.agents.conversing import TaggedStage, source_of
+from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
+from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.expansion import Expansion, Joining, QueryChoice
-from r2med.systems.expand.recorded import RECORDED, open_recorded, plan_texts
+from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded, plan_texts
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchReport
 
@@ -66,42 +64,72 @@ class AgentStage(TaggedStage, kind="expand", needs="llm"):
             return [texts, Plan(str(self.by), work)]
         return [texts, *self.by.plan(data, runtime)]
 
-    def bind(self, runtime: Runtime) -> Bound[Any]:
-        """Return the reader of recorded texts, or the expander that calls the LLM. Nothing is called yet."""
-        if recorded := open_recorded(
+    def recorded(self, runtime: Runtime) -> Recorded | None:
+        """Return the reader of recorded texts. None if an LLM is called."""
+        return runtime.part((self, "recorded"), lambda: self._open_recorded(runtime))
+
+    def _open_recorded(self, runtime: Runtime) -> Recorded | None:
+        return open_recorded(
             self, self.llm, self.joining(), runtime.setup, cleaning=self.cleaning, style=self.answer_style
-        ):
-            return recorded
-        card = resolve_llm(self.llm, runtime.setup).model_copy(update={"cleaning": self.cleaning})
-        source = source_of(runtime, self.by, self.remote, self.corpus)
-        return AgentExpander(
-            self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts), source
         )
 
+    def is_recorded(self, runtime: Runtime) -> bool:
+        """Return True if recorded texts are read."""
+        return self.recorded(runtime) is not None
 
-@dataclass(frozen=True)
-class AgentExpander(ConversingLLM):
-    """An agent whose last text is searched with."""
+    def asks(self, runtime: Runtime) -> bool:
+        """Return True if an LLM is called."""
+        return not self.is_recorded(runtime)
 
-    def expand(self, dataset: Dataset, store: Store) -> Expansion:
+    def llm_card(self, setup: Setup) -> LLMCard:
+        """Return the card of the LLM."""
+        return resolve_llm(self.llm, setup).model_copy(update={"cleaning": self.cleaning})
+
+    def source(self, runtime: Runtime) -> LocalSearch | RemoteSearch:
+        """Return what the agent searches."""
+        return source_of(runtime, self.by, self.remote, self.corpus)
+
+    def varies(self, runtime: Runtime) -> bool:
+        """Return True if another run can take another way: the LLM varies, or what it searches."""
+        return not self.is_recorded(runtime) and super().varies(runtime)
+
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules of the retriever that the agent searches with."""
+        return () if self.is_recorded(runtime) else super().modules(runtime)
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on. Recorded texts are given by their digest."""
+        recorded = self.recorded(runtime)
+        return recorded.key(dataset) if recorded else super().key(dataset, runtime)
+
+    def check(self, datasets: Sequence[Dataset], runtime: Runtime) -> None:
+        """Raise UserError for a fault on one of these datasets, such as missing texts."""
+        if recorded := self.recorded(runtime):
+            recorded.check(datasets)
+        else:
+            super().check(datasets, runtime)
+
+    def expand(self, dataset: Dataset, runtime: Runtime) -> Expansion:
         """Run a conversation for every query. A query without a text is searched unchanged and counted."""
+        if recorded := self.recorded(runtime):
+            return recorded.expand(dataset)
         if not dataset.queries:
             return Expansion.of(())
-        assert isinstance(self.stage, AgentStage)
-        conversed, joining = self.conversed(dataset, store), self.stage.joining()
+        agent = self.conversing(runtime)
+        conversed, joining = agent.conversed(dataset), self.joining()
         failed = conversed.failed
         own = SearchReport(failure_kinds=failure_kinds(failed.values()), failed=failed_queries(failed.items()))
         both = own + conversed.finished.report
         outcome = "got no answer and are searched as they are"
         return Expansion.of(
             [joining.join(query, _texts(conversation)) for query, conversation in conversed.pairs],
-            cost=self.cost(conversed) + Cost(dollars=conversed.finished.prepared.dollars),
+            cost=agent.cost(conversed) + Cost(dollars=conversed.finished.prepared.dollars),
             counts=conversed.counts,
             failure_kinds=both.failure_kinds,
             failed=both.failed,
             cut_texts=conversed.cut_texts,
-            notices=self.notices(dataset, conversed, list(failed.values()), outcome),
-            traces={query.id: self.trace(conversation) for query, conversation in conversed.pairs},
+            notices=agent.notices(dataset, conversed, list(failed.values()), outcome),
+            traces={query.id: agent.trace(conversation) for query, conversation in conversed.pairs},
         )
 
 

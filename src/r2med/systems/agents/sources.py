@@ -10,12 +10,13 @@ from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.cost import NOTHING, Cost
-from r2med.foundation.core.keys import key_of
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage, key_of
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents.conversation import Hit
-from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, SearchQuery, SearchReport
-from r2med.systems.retrieve.stored_search import cached_search
+from r2med.systems.retrieve.retriever import NO_REPORT, SearchQuery, SearchReport
+from r2med.systems.retrieve.stored_search import stored_search
 
 Documents = tuple[Hit, ...] | Failure
 """The documents of one search, or the reason why there are none."""
@@ -44,23 +45,21 @@ class Source(Protocol):
 class LocalSearch:
     """A retriever over a corpus."""
 
-    by: Retriever
+    by: Stage
+    runtime: Runtime
     corpus: str = ""
     """The name or folder of the searched dataset; empty means the dataset of the queries."""
-    store: Store | None = None
-    """The store of the other dataset's corpus."""
     keeps_texts: ClassVar[bool] = False
     """True if a trace must hold the texts of documents, because they cannot be looked up later."""
 
     @property
     def varies(self) -> bool:
         """True if another run can find other documents."""
-        return self.by.varies
+        return self.by.varies(self.runtime)
 
     def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the retriever, and the corpus by its fingerprint."""
-        searched = self._searched(dataset, self.store)
-        return {"by": key_of(self.by, dataset), "corpus": searched.corpus.fingerprint}
+        return {"by": key_of(self.by, dataset, self.runtime), "corpus": self._searched(dataset).corpus.fingerprint}
 
     def labels(self) -> tuple[str, ...]:
         """Return the label of the other dataset, because answers may quote its documents."""
@@ -72,29 +71,29 @@ class LocalSearch:
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for the queries of one dataset."""
-        return _OpenRetriever(self.by, self._searched(dataset, store), store, topk)
+        return _OpenRetriever(self.by, self._searched(dataset), self.runtime.with_store(store), topk)
 
-    def _searched(self, dataset: Dataset, store: Store | None) -> Dataset:
+    def _searched(self, dataset: Dataset) -> Dataset:
         """Return the dataset with the searched corpus. Its instruction for models does not change."""
         if not self.corpus:
             return dataset
         from r2med.data.loading import load_dataset
 
-        return replace(dataset, corpus=load_dataset(self.corpus, store).corpus)
+        return replace(dataset, corpus=load_dataset(self.corpus, self.runtime.store).corpus)
 
 
 @dataclass(frozen=True)
 class _OpenRetriever:
     """A retriever with cached results, so that a restarted run gets the same documents."""
 
-    retriever: Retriever
+    retriever: Stage
     dataset: Dataset
-    store: Store
+    runtime: Runtime
     topk: int
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         asked = list(map(SearchQuery, queries))
-        searched = cached_search(self.retriever, self.dataset, asked, self.topk, self.store)
+        searched = stored_search(self.retriever, self.dataset, asked, self.topk, self.runtime)
         hits = tuple(hits_of(searched.run, self.dataset.corpus))
         return SourceResult(hits, searched.cost, searched.prepared, searched.report)
 

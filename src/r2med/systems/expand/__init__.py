@@ -1,5 +1,5 @@
 """Expansion: methods that add text to queries before they are searched."""
 
-from r2med.systems.expand.expansion import Expander, Expansion
+from r2med.systems.expand.expansion import Expansion
 
-__all__ = ["Expander", "Expansion"]
+__all__ = ["Expansion"]

@@ -1,16 +1,15 @@
-"""The interface of expanders, and their result: the queries of a dataset as they will be searched."""
+"""What an expansion returns: the queries of a dataset as they will be searched."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import cycle
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal
 
-from r2med.data import Dataset, Query
+from r2med.data import Query
 from r2med.foundation.core.cost import NOTHING, Cost
-from r2med.foundation.core.plan import Plan
-from r2med.foundation.store import Store, digest
+from r2med.foundation.store import digest
 from r2med.systems.retrieve.added_worth import FusionMethod
 from r2med.systems.retrieve.retriever import MEAN, SearchQuery
 
@@ -119,37 +118,3 @@ class Expansion:
 def cut_notice(cut: int, texts: int) -> str:
     """Return a notice about texts that reached the token limit."""
     return f"{cut} of {texts} texts reached the token limit and are kept up to their last whole sentence"
-
-
-class Expander(Protocol):
-    """The interface of stages that add text to queries before they are searched."""
-
-    asks: ClassVar[bool]
-    """True if it asks an LLM."""
-
-    @property
-    def name(self) -> str:
-        """The name of the stage, as typed. Settings with default values are left out."""
-
-    @property
-    def varies(self) -> bool:
-        """True if another run can give other texts."""
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on; no LLM is called. Texts are given by a digest."""
-
-    def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Return every query of the dataset, in order."""
-
-
-class AskingStage(Protocol):
-    """A stage that calls an LLM: its `asks` is True."""
-
-    def preview(self, dataset: Dataset, store: Store) -> Plan:
-        """Return the calls for one dataset without making them."""
-
-
-def check(stages: Iterable[Any], datasets: Sequence[Dataset]) -> None:
-    """Raise UserError for a fault that would stop a stage on one of the datasets, before the first call."""
-    for stage in stages:
-        stage.check(datasets)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,20 +17,18 @@ import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from r2med.data import Dataset
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Bound, Stage
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.stages import Stage, key_of
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.search_languages import ENGLISH
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.bm25.bm25_retriever import all_bm25
 from r2med.systems.retrieve.bm25.index import open_index
-from r2med.systems.retrieve.bm25.searcher import BM25Retriever, all_bm25
 from r2med.systems.retrieve.retriever import SearchQuery
-from r2med.systems.retrieve.stored_search import cached_search
+from r2med.systems.retrieve.stored_search import stored_search
 
 Weights = Mapping[str, float]
 
@@ -65,12 +63,42 @@ class Feedback(Stage, kind="expand"):
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return the plan: a first search with its cost."""
-        first = self.by or BM25()
-        return [Plan(str(self), "learns from a first search", seconds=0.0), *first.plan(data, runtime)]
+        return [Plan(str(self), "learns from a first search", seconds=0.0), *self.first.plan(data, runtime)]
 
-    def bind(self, runtime: Runtime) -> FeedbackExpander:
-        """Return the expander."""
-        return FeedbackExpander(self, (self.by if isinstance(self.by, BM25) else BM25()).bind(runtime))
+    @property
+    def first(self) -> BM25:
+        """The BM25 of the first search."""
+        return self.by if isinstance(self.by, BM25) else BM25()
+
+    @property
+    def added_terms(self) -> re.Pattern[str]:
+        """The terms that can be added. Plain letters are required of English terms only."""
+        return self.word if self.first.language == ENGLISH else Rocchio.word
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        words = {"common": MAX_DOCUMENT_SHARE, "word": self.added_terms.pattern}
+        return {**self.settings(), "source": "feedback", **words, "by": key_of(self.first, dataset, runtime)}
+
+    def expand(self, dataset: Dataset, runtime: Runtime) -> Expansion:
+        """Return the queries as weighted terms. A query without results stays unchanged."""
+        plain = [SearchQuery(query) for query in dataset.queries]
+        searched = stored_search(self.first, dataset, plain, self.documents, runtime)
+        run = searched.run
+        counts: list[int] = run.found.tolist()
+        vectors = _TermCounts(dataset, runtime, self.added_terms, self.first.language)
+        analysed = analyser(self.first.language).terms
+        queries = []
+        for search, rows, scores, count in zip(plain, run.rows, run.scores, counts, strict=True):
+            documents = [vectors[row] for row in rows[:count].tolist()]
+            weights = self.weighted(analysed(search.query.text), documents, scores[:count].tolist())
+            terms = tuple((term, weight) for term, weight in weights.items() if weight > 0)
+            queries.append(SearchQuery(search.query, terms=terms) if count else search)
+        bare = counts.count(0)
+        notice = f"{self}: {bare} of {len(queries)} queries of {dataset.name} find no documents to take terms from"
+        expansion = Expansion.of(queries, cost=searched.cost, notices=(notice,) if bare else ())
+        # Not failures: no LLM was called, and such a query finds nothing in any case.
+        return replace(expansion, failures=0)
 
     def weighted(self, query: Sequence[str], documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the terms of a query and of the documents that it finds, with their weights."""
@@ -121,51 +149,16 @@ class Rocchio(Feedback):
         return _added(words, self.alpha, _scaled(_top(mean, self.terms), _length), self.beta)
 
 
-@dataclass(frozen=True)
-class FeedbackExpander(Bound[Feedback]):
-    """One feedback method over one BM25."""
-
-    by: BM25Retriever
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on."""
-        words = {"common": MAX_DOCUMENT_SHARE, "word": self._word.pattern}
-        return {**self.stage.settings(), "source": "feedback", **words, "by": key_of(self.by, dataset)}
-
-    @property
-    def _word(self) -> re.Pattern[str]:
-        """The terms that can be added. Plain letters are required of English terms only."""
-        return self.stage.word if self.by.stage.language == ENGLISH else Rocchio.word
-
-    def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Return the queries as weighted terms. A query without results stays unchanged."""
-        plain = [SearchQuery(query) for query in dataset.queries]
-        searched = cached_search(self.by, dataset, plain, self.stage.documents, store)
-        run = searched.run
-        counts: list[int] = run.found.tolist()
-        vectors = _TermCounts(dataset, store, self._word, self.by)
-        analysed = analyser(self.by.stage.language).terms
-        queries = []
-        for search, rows, scores, count in zip(plain, run.rows, run.scores, counts, strict=True):
-            documents = [vectors[row] for row in rows[:count].tolist()]
-            weights = self.stage.weighted(analysed(search.query.text), documents, scores[:count].tolist())
-            terms = tuple((term, weight) for term, weight in weights.items() if weight > 0)
-            queries.append(SearchQuery(search.query, terms=terms) if count else search)
-        bare = counts.count(0)
-        notice = f"{self.name}: {bare} of {len(queries)} queries of {dataset.name} find no documents to take terms from"
-        expansion = Expansion.of(queries, cost=searched.cost, notices=(notice,) if bare else ())
-        # Not failures: no LLM was called, and such a query finds nothing in any case.
-        return replace(expansion, failures=0)
-
-
 class _TermCounts(dict[int, Weights]):
     """Terms of documents by row, without terms that are too common. Each document is analysed once."""
 
-    def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str], by: BM25Retriever) -> None:
+    def __init__(self, dataset: Dataset, runtime: Runtime, word: re.Pattern[str], language: str) -> None:
         super().__init__()
         self._corpus = dataset.corpus
-        self._index = open_index(dataset.corpus, store, engine=by.engine, memory=by.memory, language=by.stage.language)
-        self._analysed = analyser(by.stage.language).terms
+        self._index = open_index(
+            dataset.corpus, runtime.store, engine=runtime.engine, memory=runtime.setup.memory, language=language
+        )
+        self._analysed = analyser(language).terms
         self._word = word
 
     def __missing__(self, row: int) -> Weights:

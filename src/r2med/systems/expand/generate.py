@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from r2med.data import Dataset
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Stage, bound
+from r2med.foundation.runtime.stages import Stage, key_of, modules_of
 from r2med.models.llm.call_plans import with_calls
-from r2med.models.llm.journaled import open_chat
-from r2med.models.prompts.prompt_sets import find_set
+from r2med.models.prompts.fitting import Fitter
+from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS
-from r2med.systems.expand.recorded import RECORDED, open_recorded, plan_texts
+from r2med.systems.expand.query_list import LIST_VERSION
+from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded, plan_texts
 from r2med.systems.retrieve.bm25 import BM25
 
 
@@ -55,11 +57,14 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
         first = BM25().plan(data, runtime) if "passages" in self.card.fields else []
         return [texts, *first, *(self.by.plan(data, runtime) if self.rounds else [])]
 
-    def bind(self, runtime: Runtime) -> Bound[Any]:
-        """Return the reader of recorded texts, or the expander that calls the LLM. No LLM is called yet."""
+    def recorded(self, runtime: Runtime) -> Recorded | None:
+        """Return the reader of recorded texts. None if an LLM is called."""
+        return runtime.part((self, "recorded"), lambda: self._open_recorded(runtime))
+
+    def _open_recorded(self, runtime: Runtime) -> Recorded | None:
         # Recorded texts do not depend on the retriever that found the passages.
         without_by = self.model_copy(update={"by": BM25()}) if self.card.passages_by == "system" else self
-        if recorded := open_recorded(
+        return open_recorded(
             without_by,
             self.llm or self.name,
             self.how_joined,
@@ -68,10 +73,81 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
             cleaning=self.cleaning,
             whole=self.card.whole,
             own=self.own_llm is not None,
-        ):
-            return recorded
-        card = self.llm_card(runtime.setup)
-        prompts = find_set(self.prompts or runtime.setup.prompts)
-        by = bound(self.by, runtime)
-        first = by if self.card.passages_by == "system" else BM25().bind(runtime)
-        return LLMExpander(self, open_chat(card, runtime), card, prompts, by, first)
+        )
+
+    def is_recorded(self, runtime: Runtime) -> bool:
+        """Return True if recorded texts are read."""
+        return self.recorded(runtime) is not None
+
+    def asks(self, runtime: Runtime) -> bool:
+        """Return True if an LLM is called."""
+        return not self.is_recorded(runtime)
+
+    @property
+    def first(self) -> Stage:
+        """The retriever of the passages that a method shows before the first round."""
+        return self.by if self.card.passages_by == "system" else BM25()
+
+    @property
+    def shows_passages(self) -> bool:
+        """True if passages are shown before the first round."""
+        return "passages" in self.card.fields
+
+    def varies(self, runtime: Runtime) -> bool:
+        """Return True if another run can give other texts: the LLM varies, or a search whose passages it reads."""
+        if self.is_recorded(runtime):
+            return False
+        between = bool(self.rounds) and self.by.varies(runtime)
+        return super().varies(runtime) or between or (self.shows_passages and self.first.varies(runtime))
+
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules of the retrievers that search for it."""
+        if self.is_recorded(runtime):
+            return ()
+        return tuple(module for stage in (self.by, self.first) for module in modules_of(stage, runtime))
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on. Templates are given by their digest."""
+        if recorded := self.recorded(runtime):
+            return recorded.key(dataset)
+        by = {"by": key_of(self.by, dataset, runtime)} if self.rounds else {}
+        candidates = {"candidates": key_of(self.first, dataset, runtime)} if self.shows_passages else {}
+        lists = {"lists": LIST_VERSION} if self.card.answer == "queries" else {}
+        return {
+            **super().key(dataset, runtime),
+            "source": "generated",
+            "method": self.card.key(),
+            "templates": self._writer(runtime).prompts(dataset).digest,
+            **candidates,
+            **by,
+            **lists,
+        }
+
+    def check(self, datasets: Sequence[Dataset], runtime: Runtime) -> None:
+        """Raise UserError for a fault on one of these datasets: missing texts, wrong templates, or no room."""
+        if recorded := self.recorded(runtime):
+            recorded.check(datasets)
+            return
+        super().check(datasets, runtime)
+        Fitter(self.opened(runtime).card, system="")
+
+    @property
+    def template_names(self) -> list[str]:
+        """The names of the templates that it uses, without a kind."""
+        system = ["system"] if self.card.system else []
+        examples = ["examples"] if "examples" in self.card.fields else []
+        refine = [self.card.refine] if self.rounds else []
+        return [*system, self.card.prompt, *examples, *refine]
+
+    def preview(self, dataset: Dataset, runtime: Runtime) -> Plan:
+        """Return the calls before any round of refinement. BM25 may search for passages, but no LLM is called."""
+        return self._writer(runtime).preview(dataset)
+
+    def expand(self, dataset: Dataset, runtime: Runtime) -> Expansion:
+        """Return the queries with the texts that an LLM writes for them, or has written before."""
+        if recorded := self.recorded(runtime):
+            return recorded.expand(dataset)
+        return self._writer(runtime).expand(dataset)
+
+    def _writer(self, runtime: Runtime) -> LLMExpander:
+        return LLMExpander(self, self.opened(runtime), runtime, self.by, self.first)

@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import SignedNumbers, Stage, argument
+from r2med.foundation.runtime.stages import SignedNumbers, argument
 from r2med.models.llm.llm_cards import Cleaning, LLMCard, resolve_llm, with_own_file
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
+from r2med.models.prompts.prompted_stage import PromptedStage
 from r2med.systems.expand.expansion import (
     Joining,
     JoiningChoice,
@@ -23,7 +24,7 @@ from r2med.systems.retrieve.added_worth import METHODS_MEANING, FusionMethod
 from r2med.systems.retrieve.bm25 import BM25
 
 
-class GeneratedSettings(Stage):
+class GeneratedSettings(PromptedStage):
     """The settings of all expansions by an LLM, and their checks."""
 
     llm: str = argument("the LLM that writes, or whose recorded texts are read")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import NOTHING, Cost, total
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.runtime.stages import modules_of
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 from r2med.models.llm.chat import Failure, Generation
 from r2med.models.llm.costs import (
     answers_cost,
@@ -24,9 +22,10 @@ from r2med.models.llm.costs import (
     listed_kinds,
     plan_requests,
 )
-from r2med.models.llm.llm_cards import sampling_of
+from r2med.models.llm.llm_cards import LLMCard, sampling_of
 from r2med.models.prompts.fitting import Fitted, Fitter, ask_fitted, first_words
-from r2med.models.prompts.templates import Prompted, kind_of
+from r2med.models.prompts.prompted_stage import OpenedLLM
+from r2med.models.prompts.templates import kind_of
 from r2med.systems.expand.expansion import (
     Expansion,
     cut_notice,
@@ -34,21 +33,22 @@ from r2med.systems.expand.expansion import (
 from r2med.systems.expand.expansion_prompts import Prepared, Prompts, open_prompts, task_of
 from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.expand.method_cards import MethodCard
-from r2med.systems.expand.query_list import LIST_VERSION, parse_queries
+from r2med.systems.expand.query_list import parse_queries
 from r2med.systems.expand.shown_passages import ShownPassages
-from r2med.systems.retrieve.bm25 import BM25, BM25Retriever
-from r2med.systems.retrieve.retriever import Retriever, SearchQuery, SearchReport
+from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.retriever import SearchQuery, SearchReport
 
 
 @dataclass(frozen=True)
-class LLMExpander(Prompted[GeneratedSettings]):
-    """One expansion method with one LLM."""
+class LLMExpander:
+    """The texts of one expansion method by one LLM, in one runtime."""
 
-    asks: ClassVar[bool] = True
-
-    by: Retriever
+    stage: GeneratedSettings
+    opened: OpenedLLM
+    runtime: Runtime
+    by: Stage
     """The retriever that searches between rounds."""
-    first: Retriever = field(default_factory=lambda: BM25Retriever(BM25()))
+    first: Stage
     """The retriever of the passages that a method shows before the first round."""
 
     @property
@@ -57,49 +57,15 @@ class LLMExpander(Prompted[GeneratedSettings]):
         return self.stage.card
 
     @property
-    def varies(self) -> bool:
-        """True if another run can give other texts: the LLM varies, or a search whose passages it reads."""
-        between = bool(self.stage.rounds) and self.by.varies
-        return super().varies or between or ("passages" in self.method.fields and self.first.varies)
+    def card(self) -> LLMCard:
+        """The card of the LLM."""
+        return self.opened.card
 
-    @property
-    def optional_modules(self) -> tuple[str, ...]:
-        """The modules of the retrievers that search for it."""
-        return tuple(module for stage in (self.by, self.first) for module in modules_of(stage))
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on. Templates are given by their digest."""
-        by = {"by": key_of(self.by, dataset)} if self.stage.rounds else {}
-        candidates = {"candidates": key_of(self.first, dataset)} if "passages" in self.method.fields else {}
-        lists = {"lists": LIST_VERSION} if self.method.answer == "queries" else {}
-        return {
-            **super().key(dataset),
-            "source": "generated",
-            "method": self.method.key(),
-            "templates": self._prompts(dataset).digest,
-            **candidates,
-            **by,
-            **lists,
-        }
-
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for a fault on one of these datasets: wrong templates, or no room for a prompt."""
-        super().check(datasets)
-        Fitter(self.card, system="")
-
-    @property
-    def template_names(self) -> list[str]:
-        """The names of the templates that it uses, without a kind."""
-        system = ["system"] if self.method.system else []
-        examples = ["examples"] if "examples" in self.method.fields else []
-        refine = [self.method.refine] if self.stage.rounds else []
-        return [*system, self.method.prompt, *examples, *refine]
-
-    def preview(self, dataset: Dataset, store: Store) -> Plan:
+    def preview(self, dataset: Dataset) -> Plan:
         """Return the calls before any round of refinement. BM25 may search for passages, but no LLM is called."""
         # Another retriever would have to load a model and encode the corpus.
-        sampled = "passages" in self.method.fields and not isinstance(self.first, BM25Retriever)
-        prepared = self._prompted(dataset, self._sampled(dataset)) if sampled else self._drafts(dataset, store)
+        sampled = "passages" in self.method.fields and not isinstance(self.first, BM25)
+        prepared = self._prompted(dataset, self._sampled(dataset)) if sampled else self._drafts(dataset)
         rounds = self.stage.rounds
         notes = [
             *([f"about {rounds + 1} times that with its rounds of refinement"] if rounds else []),
@@ -112,26 +78,26 @@ class LLMExpander(Prompted[GeneratedSettings]):
         return plan_requests(
             self.card,
             prepared.requests,
-            self.llm.unanswered(prepared.requests, keep_cut=self._keeps_cut),
+            self.opened.chat.unanswered(prepared.requests, keep_cut=self._keeps_cut),
             cut=prepared.cut,
             unfit=sum(isinstance(prompt, Failure) for prompt in prepared.prompts),
             note="; ".join(notes),
         )
 
-    def expand(self, dataset: Dataset, store: Store) -> Expansion:
+    def expand(self, dataset: Dataset) -> Expansion:
         """Call the LLM for every query. A query without any text is searched unchanged."""
         if not dataset.queries:
             return Expansion.of(())
         size = len(dataset.queries)
         shown = ShownPassages(self.method, self.stage.rounds)
-        prepared = [self._drafts(dataset, store, shown)]
+        prepared = [self._drafts(dataset, shown)]
         # The answers that count: all samples, each with the queries in order, and once more for each round that adds.
         asked = [query.id for query in dataset.queries] * self.stage.samples
-        prepared[0], answers = self._ask(prepared[0], store)
+        prepared[0], answers = self._ask(prepared[0])
         kept = [answers]
         answered = list(zip(asked, kept[0], strict=True))
         for _ in range(self.stage.rounds):
-            refinement, new = self._ask(self._refinement(dataset, kept, store, shown), store)
+            refinement, new = self._ask(self._refinement(dataset, kept, shown))
             prepared.append(refinement)
             answered += [pair for pair in zip(asked, new, strict=True) if pair[1] is not NO_DRAFT]
             # A draft whose refinement failed is still an answer to the query.
@@ -170,20 +136,21 @@ class LLMExpander(Prompted[GeneratedSettings]):
             notices=(*self._notices(dataset, queries, answers, cut_prompts, cut_notices, repairs), *inside.notices),
         )
 
-    def _prompts(self, dataset: Dataset) -> Prompts:
-        return open_prompts(self.method, kind_of(dataset), self.prompts, refine=self.stage.rounds > 0)
+    def prompts(self, dataset: Dataset) -> Prompts:
+        """Return the templates for the kind of a dataset."""
+        return open_prompts(self.method, kind_of(dataset), self.opened.prompts, refine=self.stage.rounds > 0)
 
-    def _drafts(self, dataset: Dataset, store: Store, shown: ShownPassages | None = None) -> Prepared:
+    def _drafts(self, dataset: Dataset, shown: ShownPassages | None = None) -> Prepared:
         """Return the first prompt of every query, once per sample."""
-        if not self._prompts(dataset).ask.names("passages"):
+        if not self.prompts(dataset).ask.names("passages"):
             return self._prompted(dataset, [[] for _ in dataset.queries])
         shown = shown or ShownPassages(self.method, self.stage.rounds)
         plain = [SearchQuery(query) for query in dataset.queries]
-        return self._prompted(dataset, *shown.find(self.first, dataset, plain, store))
+        return self._prompted(dataset, *shown.find(self.first, dataset, plain, self.runtime))
 
     def _prompted(self, dataset: Dataset, candidates: Sequence[Sequence[str]], cost: Cost = NOTHING) -> Prepared:
         """Return the first prompts with these passages."""
-        prompts = self._prompts(dataset)
+        prompts = self.prompts(dataset)
         fitter = Fitter(self.card, prompts.system)
         # From here on only the text of a query is used, so that nothing else of it can get into a prompt.
         values = {"count": str(self.stage.n), "task": task_of(dataset)}
@@ -209,11 +176,10 @@ class LLMExpander(Prompted[GeneratedSettings]):
         self,
         dataset: Dataset,
         kept: Sequence[Sequence[Generation | Failure]],
-        store: Store,
         shown: ShownPassages,
     ) -> Prepared:
         """Return the prompts that show each draft with its search results. Queries without a draft are not refined."""
-        prompts = self._prompts(dataset)
+        prompts = self.prompts(dataset)
         assert prompts.refine is not None
         fitter = Fitter(self.card, prompts.system)
         size = len(dataset.queries)
@@ -224,7 +190,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
             searches = [
                 self.stage.how_joined.join(query, texts) for query, texts in zip(dataset.queries, drafts, strict=True)
             ]
-            passages, searched = shown.find(self.by, dataset, searches, store, lane)
+            passages, searched = shown.find(self.by, dataset, searches, self.runtime, lane)
             cost += searched
             rows.append(
                 [
@@ -244,13 +210,12 @@ class LLMExpander(Prompted[GeneratedSettings]):
         """True if an answer that was cut at the token limit is used. The last query of a list would not be whole."""
         return self.method.answer != "queries"
 
-    def _ask(self, prepared: Prepared, store: Store) -> tuple[Prepared, list[Generation | Failure]]:
+    def _ask(self, prepared: Prepared) -> tuple[Prepared, list[Generation | Failure]]:
         """Return the prompts as they were sent, and the answer to each."""
-        llm = self.llm.about(*store.labels.datasets)
 
         def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
             requests = [prepared.request(number, prompt) for number, prompt in prompts.items()]
-            return llm.complete(requests, keep_cut=self._keeps_cut)
+            return self.opened.chat.complete(requests, keep_cut=self._keeps_cut)
 
         fitting = {number: each for number, each in enumerate(prepared.prompts) if isinstance(each, Fitted)}
         answered = ask_fitted(fitting, ask)
@@ -311,7 +276,7 @@ class LLMExpander(Prompted[GeneratedSettings]):
         lines += cut_notices
         if cut_prompts:
             lines.append(f"{cut_prompts} prompts have shortened passages to fit {self.card.context_length} tokens")
-        return tuple(f"{self.name} on {dataset}: {line}" for line in lines)
+        return tuple(f"{self.stage} on {dataset}: {line}" for line in lines)
 
 
 NO_DRAFT = Failure("empty", "there is no draft to refine", attempts=0)

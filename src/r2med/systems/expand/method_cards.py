@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.keys import changed_values
+from r2med.foundation.core.names import Catalogue
 from r2med.models.llm.llm_cards import LLMCard, with_named_llm
 from r2med.systems.expand.expansion import Joining
 

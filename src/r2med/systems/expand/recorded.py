@@ -16,8 +16,7 @@ from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
 from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import Bound, Stage
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.stages import Stage
 from r2med.models.llm.cleaning import VERSION, recorded_answers
 from r2med.models.llm.costs import listed_kinds
 from r2med.models.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm, missing_key
@@ -79,9 +78,11 @@ def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True, own:
 
 
 @dataclass(frozen=True)
-class Recorded(Bound[Stage]):
+class Recorded:
     """The recorded texts of one LLM by one method."""
 
+    stage: Stage
+    """The settings of the method."""
     llm: str
     joining: Joining
     folder: Path | None = None
@@ -112,7 +113,7 @@ class Recorded(Bound[Stage]):
         for dataset in datasets:
             self._texts(dataset)
 
-    def expand(self, dataset: Dataset, store: Store) -> Expansion:
+    def expand(self, dataset: Dataset) -> Expansion:
         """Return the queries of the dataset with their recorded texts."""
         texts, failed, notices = self._texts(dataset)
         queries = [self.joining.join(query, texts[query.id]) for query in dataset.queries]

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from r2med.data import Dataset
 from r2med.data.runs.run import NO_DOCUMENT
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 from r2med.models.prompts.fitting import first_words
 from r2med.systems.expand.method_cards import MethodCard, Passages
 from r2med.systems.retrieve.apart import search_apart
-from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, SearchQuery
+from r2med.systems.retrieve.retriever import NO_REPORT, SearchQuery
 
 FIRST = -1
 """The lane of the search before the first round, which all lanes share."""
@@ -31,10 +32,10 @@ class ShownPassages:
         self._banned: dict[tuple[int, int], set[int]] = {}
 
     def find(
-        self, retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], store: Store, lane: int = FIRST
+        self, retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], runtime: Runtime, lane: int = FIRST
     ) -> tuple[list[list[str]], Cost]:
         """Return the starts of the passages to show for each query, best first, and the cost of the search."""
-        searched = search_apart(retriever, dataset, queries, self.searched, store)
+        searched = search_apart(retriever, dataset, queries, self.searched, runtime)
         self.report += searched.report
         shown = [
             self._chosen(lane, index, rows[rows != NO_DOCUMENT].tolist())

@@ -1,5 +1,5 @@
 """Rerankers: cross-encoders, LLMs and user scorers that reorder the top of a ranking."""
 
-from r2med.systems.rerank.reranking import Reranked, Reranker
+from r2med.systems.rerank.reranking import Reranked
 
-__all__ = ["Reranked", "Reranker"]
+__all__ = ["Reranked"]

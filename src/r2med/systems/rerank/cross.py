@@ -6,23 +6,19 @@ The model reads each candidate together with the query and returns a score. Cand
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from r2med.data.dataset import Dataset
-from r2med.data.dataset_cards import Instruction
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.plan import Plan, PlannedData, gpu_memory
 from r2med.foundation.pages.cells import shown_dollars
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Stage, depth_field
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.stages import Stage, depth_field
 from r2med.models.crossencoders.api_scorer import api_missing
 from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, modules_of_reranker, open_scorer
 from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH, own_servers
@@ -40,13 +36,58 @@ from r2med.systems.retrieve.retriever import SearchQuery
 
 
 class PairStage(Stage):
-    """Settings of rerankers that score each candidate together with the query."""
+    """Rerankers that sort candidates by the score of each with the query.
+
+    The model is not loaded while the store has all scores.
+    """
 
     query: Literal["original", "expanded"] = Field(
         "original",
         description="expanded: documents are scored against the query together with its generated text",
     )
     depth: int = depth_field()
+
+    def memo_name(self, runtime: Runtime) -> str:
+        """Return the name of the file of scores in the store."""
+        raise NotImplementedError(f"{type(self).__name__} has no memo_name()")
+
+    def lock_name(self, runtime: Runtime) -> str:
+        """Return the name of the model's lock. Rerankers with the same model share it."""
+        return self.memo_name(runtime)
+
+    def open_scorer(self, dataset: Dataset, runtime: Runtime) -> PairScorer:
+        """Return the scorer for the instruction of a dataset. No weights are loaded yet."""
+        raise NotImplementedError(f"{type(self).__name__} has no open_scorer()")
+
+    def cost(self, scored: Sequence[ScoredPair], runtime: Runtime) -> Cost:
+        """Return the cost of some scores."""
+        return cost_of(scored)
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        scorer = self._scorer(dataset, runtime)
+        # The pin is not part of the scorer's key. Scores depend on the commit alone, so they stay valid when
+        # the commit is pinned later.
+        pinned = {} if getattr(scorer, "pinned", True) else {"pinned": False}
+        return {**self.settings(), **scorer.key(), **pinned}
+
+    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, runtime: Runtime) -> Reranked:
+        """Return the run with the first candidates of each query sorted by their scores."""
+        ranked = [
+            RankedQuery(query.query.id, query_text(query, self.query), rows)
+            for query, rows in zip(queries, candidates(run, self.depth), strict=True)
+        ]
+        if not any(len(query.rows) for query in ranked):
+            return Reranked(run, notices=(f"{self}: the run has no documents, so there is nothing to rerank",))
+        scorer, name = self._scorer(dataset, runtime), self.memo_name(runtime)
+        with runtime.turn(("model", self.lock_name(runtime))):  # not every model is safe in threads
+            scored = pair_scores(ranked, scorer, dataset.corpus, runtime.store, name, runtime.engine)
+        scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
+        pairs = [pair for line in scored for pair in line]
+        return Reranked(reranked(run, self.depth, scores), self.cost(pairs, runtime))
+
+    def _scorer(self, dataset: Dataset, runtime: Runtime) -> PairScorer:
+        return runtime.part((self, "scorer", dataset.instruction), lambda: self.open_scorer(dataset, runtime))
 
 
 class CrossEncoder(PairStage, kind="rerank"):
@@ -78,104 +119,29 @@ class CrossEncoder(PairStage, kind="rerank"):
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
         return [Plan(str(self), work, fetch, seconds, missing, memory=model_memory(self.name, RERANKERS))]
 
-    def bind(self, runtime: Runtime) -> PairReranker[Any]:
-        """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
-        return CrossReranker(self, runtime, resolve_reranker(self.name))
+    def card(self, runtime: Runtime) -> RerankerCard:
+        """Return the card of a name, hf:ORG/NAME, path:DIR or py:MODULE:NAME."""
+        return runtime.part((self.name, "reranker card"), lambda: resolve_reranker(self.name))
 
+    def memo_name(self, runtime: Runtime) -> str:
+        """Return the name of the card."""
+        return self.card(runtime).name
 
-PairStageType = TypeVar("PairStageType", bound=PairStage)
+    def lock_name(self, runtime: Runtime) -> str:
+        """Return the repository of the model."""
+        return self.card(runtime).repository or self.card(runtime).name
 
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules that load the model."""
+        return modules_of_reranker(self.card(runtime), runtime.setup)
 
-@dataclass(frozen=True)
-class PairReranker(Bound[PairStageType]):
-    """Reranker that sorts candidates by the scores of a model for pairs.
-
-    The model is not loaded while the cache has all scores.
-    """
-
-    runtime: Runtime
-    _scorers: dict[Instruction, PairScorer] = field(default_factory=dict, init=False, compare=False, repr=False)
-
-    @property
-    @abstractmethod
-    def memo_name(self) -> str:
-        """The name of the cache of scores."""
-
-    @property
-    def model_name(self) -> str:
-        """The name of the model's lock. Rerankers with the same model share it."""
-        return self.memo_name
-
-    @abstractmethod
-    def open_scorer(self, dataset: Dataset) -> PairScorer:
-        """Return the scorer for the instruction of a dataset. No weights are loaded yet."""
-
-    def cost(self, scored: Sequence[ScoredPair]) -> Cost:
-        """Return the cost of some scores."""
-        return cost_of(scored)
-
-    @property
-    def depth(self) -> int:
-        """Number of candidates that are reranked for each query."""
-        return self.stage.depth
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on."""
-        scorer = self._scorer(dataset)
-        # The pin is not part of the scorer's key. Scores depend on the commit alone, so they stay valid when
-        # the commit is pinned later.
-        pinned = {} if getattr(scorer, "pinned", True) else {"pinned": False}
-        return {**self.stage.settings(), **scorer.key(), **pinned}
-
-    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
-        """Return the run with the first candidates of each query sorted by their scores."""
-        ranked = [
-            RankedQuery(query.query.id, query_text(query, self.stage.query), rows)
-            for query, rows in zip(queries, candidates(run, self.depth), strict=True)
-        ]
-        if not any(len(query.rows) for query in ranked):
-            return Reranked(run, notices=(f"{self.name}: the run has no documents, so there is nothing to rerank",))
-        scorer, engine = self._scorer(dataset), self.runtime.engine
-        with self.runtime.turn(("model", self.model_name)):  # not every model is safe in threads
-            scored = pair_scores(ranked, scorer, dataset.corpus, store, self.memo_name, engine)
-        scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
-        return Reranked(reranked(run, self.depth, scores), self.cost([pair for line in scored for pair in line]))
-
-    def _scorer(self, dataset: Dataset) -> PairScorer:
-        words = dataset.instruction
-        if words not in self._scorers:
-            self._scorers[words] = self.open_scorer(dataset)
-        return self._scorers[words]
-
-
-@dataclass(frozen=True)
-class CrossReranker(PairReranker[CrossEncoder]):
-    """Reranker that sorts candidates by a cross-encoder's scores."""
-
-    card: RerankerCard
-
-    @property
-    def memo_name(self) -> str:
-        """The name of the card."""
-        return self.card.name
-
-    @property
-    def model_name(self) -> str:
-        """The repository of the model."""
-        return self.card.repository or self.card.name
-
-    @property
-    def optional_modules(self) -> tuple[str, ...]:
-        """The modules that load the model."""
-        return modules_of_reranker(self.card, self.runtime.setup)
-
-    def open_scorer(self, dataset: Dataset) -> PairScorer:
+    def open_scorer(self, dataset: Dataset, runtime: Runtime) -> PairScorer:
         """Return the scorer of the card."""
-        return open_scorer(self.card, dataset.instruction, self.runtime)
+        return open_scorer(self.card(runtime), dataset.instruction, runtime)
 
-    def cost(self, scored: Sequence[ScoredPair]) -> Cost:
+    def cost(self, scored: Sequence[ScoredPair], runtime: Runtime) -> Cost:
         """Return the cost of some scores at the prices of the card."""
-        return cost_of(scored, self.card)
+        return cost_of(scored, self.card(runtime))
 
 
 def _is_api(name: str) -> bool:

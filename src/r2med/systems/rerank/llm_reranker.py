@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,18 +17,17 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import Stage, argument, depth_field
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.stages import argument, depth_field
 from r2med.models.ask.json_in_text import VERSION
 from r2med.models.encoders.model_estimates import PASSAGE_TOKENS
 from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, Generation, repeat_seed
 from r2med.models.llm.costs import plan_requests
-from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
 from r2med.models.prompts.fitting import Fitter
-from r2med.models.prompts.prompt_sets import PROMPTS_MEANING, find_set
-from r2med.models.prompts.templates import Prompted, kind_of, open_templates
+from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
+from r2med.models.prompts.prompted_stage import PromptedStage
+from r2med.models.prompts.templates import kind_of, open_templates
 from r2med.systems.rerank.llm_answers import LETTERS
 from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, as_written
 from r2med.systems.rerank.llm_prompts import FIELDS, Question, RerankPrompts, open_prompts
@@ -77,7 +77,7 @@ NewOrder = tuple[Sequence[int], Scores | None]
 """A new order as indices of candidates, and the scores of all candidates. The scores are None if some are unknown."""
 
 
-class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
+class LLMRerankerStage(PromptedStage, kind="rerank", needs="llm"):
     """Settings that all LLM rerankers share. Each form adds its own settings and defines `orders`."""
 
     answers: ClassVar[Sequence[str]] = ()
@@ -196,103 +196,78 @@ class LLMRerankerStage(Stage, kind="rerank", needs="llm"):
         self.orders(counter, [QueryCandidates("", "", names, names, scores, scores, self.scores == "show")])
         return [len(question.passages) for question in counter.questions]
 
-    def bind(self, runtime: Runtime) -> LLMReranker:
-        """Return the reranker. No API key is needed until a question has no saved answer."""
-        card = self.llm_card(runtime.setup)
-        templates = find_set(self.prompts or runtime.setup.prompts)
-        return LLMReranker(self, open_chat(card, runtime), card, templates, runtime.setup.repeat)
+    def varies(self, runtime: Runtime) -> bool:
+        """Return True if another run can give another order: the LLM varies, or documents are shuffled."""
+        return super().varies(runtime) or self.is_shuffled
 
-    def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
-        """Return the new order of each query's candidates."""
-        raise NotImplementedError(f"{type(self).__name__} has no orders()")
-
-    def notices(self, queries: Sequence[QueryCandidates]) -> Iterator[str]:
-        """Yield what a reader should know about the candidates of the previous stage, one sentence each."""
-        yield from ()
-
-
-@dataclass(frozen=True)
-class LLMReranker(Prompted[LLMRerankerStage]):
-    """Reranker that asks one LLM in the form of a card."""
-
-    asks: ClassVar[bool] = True
-
-    repeat: int = 0
-    """Number of the repeat, from 0. Shuffles are other ones in each repeat."""
-
-    @property
-    def varies(self) -> bool:
-        """True if another run can give another order: the LLM varies, or documents are shuffled."""
-        return super().varies or self.stage.is_shuffled
-
-    @property
-    def whose_prompt(self) -> str:
-        """What a record says about the prompt; empty if its authors publish no other."""
-        card = self.stage.reranker_card
+    def whose_prompt(self, prompts: Traversable | None) -> str:
+        """Return what a record says about the prompt of a set; empty if its authors publish no other."""
+        card = self.reranker_card
         if not card.published:
             return ""
-        if self.prompts is None:
+        if prompts is None:
             return OWN_PROMPT
-        of_set = open_templates(self.prompts).own
+        of_set = open_templates(prompts).own
         is_changed = any(name.partition(".")[0] == card.template for name in of_set)
-        return f"prompt of the set {self.prompts.name}" if is_changed else OWN_PROMPT
+        return f"prompt of the set {prompts.name}" if is_changed else OWN_PROMPT
 
-    @property
-    def depth(self) -> int:
-        """Number of candidates that are reranked for each query."""
-        return self.stage.depth
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their digest."""
-        prompts = self._prompts(kind_of(dataset))
-        seed = {"seed": seed} if (seed := getattr(self.stage, "seed", None)) is not None else {}  # records list seeds
-        key = {**super().key(dataset), **seed, "templates": prompts.digest, "parsing": VERSION}
+        prompts = self._prompts(kind_of(dataset), runtime)
+        seed = {"seed": seed} if (seed := getattr(self, "seed", None)) is not None else {}  # records list seeds
+        key = {**super().key(dataset, runtime), **seed, "templates": prompts.digest, "parsing": VERSION}
         return {**key, "card": prompts.card.key()}
 
-    def check(self, datasets: Sequence[Dataset]) -> None:
+    def check(self, datasets: Sequence[Dataset], runtime: Runtime) -> None:
         """Raise UserError if a template is wrong, a prompt has no room, or the LLM lacks what the form needs."""
-        super().check(datasets)
-        Fitter(self.card, system="")
-        card = self.stage.reranker_card
-        if card.is_trained and self.whose_prompt == OWN_PROMPT:
+        super().check(datasets, runtime)
+        opened, card = self.opened(runtime), self.reranker_card
+        Fitter(opened.card, system="")
+        if card.is_trained and self.whose_prompt(opened.prompts) == OWN_PROMPT:
             log.info(
                 "%s reads our prompt, and its scores are not comparable with published ones; its authors publish "
                 "theirs in %s",
-                self.stage.name,
+                self.name,
                 card.published,
             )
         for kind in {kind_of(dataset) for dataset in datasets}:
-            prompts = self._prompts(kind)
+            prompts = self._prompts(kind, runtime)
             needed: dict[Ability, bool] = {"completions": prompts.is_raw, "logprobs": prompts.card.uses_probabilities}
             for ability, words in ABILITIES.items():
-                if needed[ability] and ability in self.llm.lacks:
+                if needed[ability] and ability in opened.chat.lacks:
                     raise UserError(
-                        f"{self.name} needs {words}, and {self.llm.name} does not offer this; serve the model with "
+                        f"{self} needs {words}, and {opened.chat.name} does not offer this; serve the model with "
                         "vLLM, and give its address with base_url (--base-url URL)",
                     )
 
-    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
+    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, runtime: Runtime) -> Reranked:
         """Rerank each query that has at least two candidates.
 
         The journal saves the answers, so nothing else is saved.
         """
-        llm = self.llm.about(*store.labels.datasets)
-        return self._rerank(dataset, queries, run, llm.complete, lambda asked: as_written(llm, asked))
+        chat = self.opened(runtime).chat
+        return self._rerank(dataset, queries, run, runtime, chat.complete, lambda asked: as_written(chat, asked))
 
     def _rerank(
-        self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete, written: Complete
+        self,
+        dataset: Dataset,
+        queries: Sequence[SearchQuery],
+        run: Run,
+        runtime: Runtime,
+        complete: Complete,
+        written: Complete,
     ) -> Reranked:
-        prompts = self._prompts(kind_of(dataset))
+        opened, prompts = self.opened(runtime), self._prompts(kind_of(dataset), runtime)
         listed = self._candidates(dataset, queries, run, prompts)
         blocks = {asked.query.id: each.block for asked, each in zip(queries, listed, strict=True)}
-        asker = LLMAsker(complete, written, self.card, prompts)
-        orders = self.stage.in_repeat(self.repeat).orders(asker, listed)
+        asker = LLMAsker(complete, written, opened.card, prompts)
+        orders = self.in_repeat(runtime.setup.repeat).orders(asker, listed)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
-        done = asker.result(new, blocks, f"{self.name} on {dataset.name}")
-        notices = (f"{self.name} on {dataset.name}: {notice}" for notice in self.stage.notices(listed))
-        return replace(done, notices=(*done.notices, *notices), prompt=self.whose_prompt)
+        done = asker.result(new, blocks, f"{self} on {dataset.name}")
+        notices = (f"{self} on {dataset.name}: {notice}" for notice in self.notices(listed))
+        return replace(done, notices=(*done.notices, *notices), prompt=self.whose_prompt(opened.prompts))
 
-    def preview(self, dataset: Dataset, store: Store) -> Plan:
+    def preview(self, dataset: Dataset, runtime: Runtime) -> Plan:
         """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
         size = min(self.depth, len(dataset.corpus))
         rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
@@ -305,18 +280,18 @@ class LLMReranker(Prompted[LLMRerankerStage]):
             asked.update(dict.fromkeys(requests))
             return [Failure("budget", "a dry run does not ask the LLM", attempts=0) for _ in requests]
 
-        self._rerank(dataset, queries, run, listen, listen)
+        self._rerank(dataset, queries, run, runtime, listen, listen)
         note = "estimate: uses a sample of the corpus instead of the documents that a search would find"
-        return plan_requests(self.card, asked, note=note)
+        return plan_requests(self.opened(runtime).card, asked, note=note)
 
     @property
     def template_names(self) -> list[str]:
         """The names of the templates that the stage uses, without a kind."""
-        card = self.stage.reranker_card
+        card = self.reranker_card
         return [*filter(None, [card.system]), card.template]
 
-    def _prompts(self, kind: str) -> RerankPrompts:
-        return open_prompts(self.stage.reranker_card, kind, self.prompts, self.stage.words)
+    def _prompts(self, kind: str, runtime: Runtime) -> RerankPrompts:
+        return open_prompts(self.reranker_card, kind, self.opened(runtime).prompts, self.words)
 
     def _candidates(
         self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, prompts: RerankPrompts
@@ -324,15 +299,23 @@ class LLMReranker(Prompted[LLMRerankerStage]):
         return [
             QueryCandidates(
                 asked.query.text,
-                prompts.query(asked, self.stage.query),
+                prompts.query(asked, self.query),
                 tuple(dataset.corpus.ids(rows)),
                 tuple(prompts.shortened(text, prompts.size) for text in dataset.corpus.texts(rows)),
                 _from_0_to_1(scores[: len(rows)].astype(np.float64)),
                 scores[: len(rows)].astype(np.float64),
-                self.stage.scores == "show",
+                self.scores == "show",
             )
             for asked, rows, scores in zip(queries, candidates(run, self.depth), run.scores, strict=True)
         ]
+
+    def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
+        """Return the new order of each query's candidates."""
+        raise NotImplementedError(f"{type(self).__name__} has no orders()")
+
+    def notices(self, queries: Sequence[QueryCandidates]) -> Iterator[str]:
+        """Yield what a reader should know about the candidates of the previous stage, one sentence each."""
+        yield from ()
 
 
 def _from_0_to_1(scores: Scores) -> Scores:

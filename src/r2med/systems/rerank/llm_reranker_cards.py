@@ -7,14 +7,13 @@ The wording is a prompt file of the same name. A new reranker of a known form is
 from __future__ import annotations
 
 import re
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.core.lazy import loaded
-from r2med.foundation.core.registry import registered
+from r2med.foundation.core.names import Catalogue, built_in_stages
 from r2med.models.llm.llm_cards import LLMCard, with_named_llm
 
 Unit = Literal["words", "characters", "tokens"]
@@ -145,9 +144,9 @@ class LLMRerankerCard(BaseModel):
 
     @model_validator(mode="after")
     def _answer_fits_form(self) -> LLMRerankerCard:
-        forms = registered("rerank").cards["llm-rerankers"].classes
+        forms = built_in_stages("rerank").forms
         if self.form in forms:
-            readable: tuple[Answer, ...] = loaded(forms[self.form]).answers
+            readable: tuple[Answer, ...] = resolve_name(forms[self.form]).answers
             if self.answer not in readable:
                 raise ValueError(f"form {self.form} reads answers as {' or '.join(readable)}, not {self.answer}")
         return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -20,7 +19,7 @@ from r2med.models.crossencoders.pairs import Pair
 from r2med.models.encoders.encoder import Role, modules_of_loader, open_encoder
 from r2med.models.encoders.model_cards import MODELS, resolve_card, safe_name
 from r2med.models.encoders.model_estimates import bytes_to_fetch, model_memory, own_weights, reading_seconds
-from r2med.systems.rerank.cross import PairReranker, PairStage
+from r2med.systems.rerank.cross import PairStage
 from r2med.systems.retrieve.exact.exact_scores import maxsim
 
 
@@ -38,9 +37,17 @@ class MaxSim(PairStage, kind="rerank"):
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.model)}"
         return [Plan(str(self), work, fetch, seconds, missing, memory=model_memory(self.model, MODELS))]
 
-    def bind(self, runtime: Runtime) -> MaxSimReranker:
-        """Return the reranker. No weights are loaded yet."""
-        return MaxSimReranker(self, runtime)
+    def memo_name(self, runtime: Runtime) -> str:
+        """Return the name of the file of scores, apart from that of a cross-encoder with the same name."""
+        return safe_name(f"maxsim-{self.model}")
+
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules that load the model."""
+        return modules_of_loader("multi-vector", runtime.setup)
+
+    def open_scorer(self, dataset: Dataset, runtime: Runtime) -> MaxSimScorer:
+        """Return the scorer of the model."""
+        return MaxSimScorer(self.model, dataset, runtime)
 
 
 class MaxSimScorer:
@@ -76,22 +83,3 @@ class MaxSimScorer:
         number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         ragged = self._encoder.encode_ragged(list(number_of), role)
         return [ragged.rows("vectors", number_of[text]) for text in texts]
-
-
-@dataclass(frozen=True)
-class MaxSimReranker(PairReranker[MaxSim]):
-    """Reranker that sorts candidates by MaxSim."""
-
-    @property
-    def memo_name(self) -> str:
-        """The name of the cache of scores, apart from that of a cross-encoder with the same name."""
-        return safe_name(f"maxsim-{self.stage.model}")
-
-    @property
-    def optional_modules(self) -> tuple[str, ...]:
-        """The modules that load the model."""
-        return modules_of_loader("multi-vector", self.runtime.setup)
-
-    def open_scorer(self, dataset: Dataset) -> MaxSimScorer:
-        """Return the scorer of the model."""
-        return MaxSimScorer(self.stage.model, dataset, self.runtime)

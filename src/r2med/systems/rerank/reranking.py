@@ -1,19 +1,16 @@
-"""Reranker protocol and its result: the same documents with the top of each ranking in a new order."""
+"""What a reranker returns: the same documents with the top of each ranking in a new order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from r2med.data.dataset import Dataset
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.data.runs.ties import best_first
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.store import Store
 from r2med.systems.retrieve.retriever import SearchQuery
 
 
@@ -39,36 +36,6 @@ class Reranked:
     """Remarks for the user, one sentence each."""
     prompt: str = ""
     """The prompt that an LLM reranker read, if its authors publish another: ours, or that of a set."""
-
-
-class Reranker(Protocol):
-    """Anything that puts candidates into a better order.
-
-    A reranker that asks an LLM has two more methods. `check(datasets)` raises UserError if the reranker cannot run on
-    one of the datasets. `preview(dataset, store)` returns what it would ask. Neither calls the LLM.
-    """
-
-    @property
-    def name(self) -> str:
-        """Text that a user types to get this reranker, with its depth. Settings with default values are left out."""
-
-    @property
-    def depth(self) -> int:
-        """Number of candidates that are reranked for each query."""
-
-    @property
-    def varies(self) -> bool:
-        """True if another run can give another order."""
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on, for keys and records. Nothing is asked or loaded."""
-
-    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
-        """Return the run with its first `depth` documents in a new order.
-
-        The other documents follow in their old order. `queries` are the queries of the run, in its order, with the text
-        that an expansion generated. Documents are given as rows of the dataset's corpus.
-        """
 
 
 Rows = npt.NDArray[np.int32]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from r2med.data import Corpus, Dataset
 from r2med.foundation.core.cost import Cost, total
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, AddedWorth
-from r2med.systems.retrieve.retriever import NO_REPORT, Retriever, Searched, Searcher, SearchQuery
-from r2med.systems.retrieve.stored_search import cached_search, indexed
+from r2med.systems.retrieve.retriever import NO_REPORT, Searched, SearchQuery
+from r2med.systems.retrieve.stored_search import stored_search
 
 
 @dataclass(frozen=True)
@@ -30,25 +30,20 @@ Search = Callable[[Sequence[SearchQuery], int], Searched]
 
 
 def search_apart(
-    retriever: Retriever,
-    dataset: Dataset,
-    queries: Sequence[SearchQuery],
-    k: int,
-    store: Store,
+    retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime
 ) -> Searched:
-    """Search like `cached_search`. Queries with parts are searched part by part, and the rankings are added up.
+    """Search like `stored_search`. Queries with parts are searched part by part, and the rankings are added up.
 
     The store keeps each of these searches. A retriever that chooses forms searches the parts itself.
     """
+    with runtime.one_search() as shared:
 
-    @cache
-    def index() -> Searcher:
-        return indexed(retriever, dataset, store)
+        def search(batch: Sequence[SearchQuery], depth: int) -> Searched:
+            return stored_search(retriever, dataset, batch, depth, shared)
 
-    def search(batch: Sequence[SearchQuery], depth: int) -> Searched:
-        return cached_search(retriever, dataset, batch, depth, store, index)
-
-    return search(queries, k) if retriever.chooses_forms else search_parts(search, queries, k, dataset.corpus)
+        if retriever.chooses_forms(shared):
+            return search(queries, k)
+        return search_parts(search, queries, k, dataset.corpus)
 
 
 def search_parts(search: Search, queries: Sequence[SearchQuery], k: int, corpus: Corpus) -> Searched:

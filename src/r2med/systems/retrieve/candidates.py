@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.corpus import Corpus
 from r2med.data.runs.run import Run, on_corpus
 from r2med.data.runs.run_file import require_run_file
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import decoded, encoded, typed_path
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Stage
-from r2med.foundation.store import Store
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store.file_digests import file_digest
-from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
 
 RUN_PREFIX = "run:"
 RUN_FILE_ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")
@@ -41,9 +38,22 @@ class Candidates(Stage, kind="retrieve"):
         """Return a plan which says that a file is read."""
         return [Plan(str(self), "reads an existing run; nothing is indexed or encoded", seconds=0.0)]
 
-    def bind(self, runtime: Runtime) -> CandidateRetriever:
-        """Return the retriever. It depends only on the files."""
-        return CandidateRetriever(self, runtime.store)
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return the digest of the file. The name of the file does not affect a score."""
+        file = self.file(dataset)
+        require_run_file(file)
+        return {"stage": "run", "sha256": file_digest(file, runtime.store)}
+
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+        """Return the k best documents of each query. A query that is not in the run gets no documents.
+
+        Raises UserError for a question of its own, because a run has rankings only for its own queries.
+        """
+        path = self.file(dataset)
+        if not runtime.store.keeps_questions:
+            raise UserError(f"{path} has rankings only for its own queries; it cannot search for another question")
+        asked = [query.query.id for query in queries]
+        return Searched(on_corpus(_read(path, asked), asked, dataset.corpus, k, path))
 
     def file(self, dataset: Dataset) -> Path:
         """Return the run file of one dataset. Raises UserError if a folder has no run or several runs for it."""
@@ -62,51 +72,17 @@ class Candidates(Stage, kind="retrieve"):
         return files[0]
 
 
-@dataclass(frozen=True)
-class CandidateRetriever(Bound[Candidates]):
-    """Finds the run of a dataset and searches in it."""
-
-    store: Store
-    """Remembers the digests of the files."""
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the digest of the file. The name of the file does not affect a score."""
-        file = self.stage.file(dataset)
-        require_run_file(file)
-        return {"stage": "run", "sha256": file_digest(file, self.store)}
-
-    def index(self, dataset: Dataset, store: Store) -> CandidateSearcher:
-        """Return a searcher that looks up the rankings."""
-        return CandidateSearcher(self.stage.file(dataset), dataset.corpus)
-
-
-class CandidateSearcher(Searcher):
-    """Searcher that looks up rankings of a run file. All queries and documents of the run must exist in the dataset."""
-
-    def __init__(self, path: Path, corpus: Corpus) -> None:
-        self._path = path
-        self._corpus = corpus
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query. A query that is not in the run gets no documents."""
-        asked = [query.query.id for query in queries]
-        run = self._read(asked)
-        return Searched(on_corpus(run, asked, self._corpus, k, self._path))
-
-    def live(self) -> CandidateSearcher:
-        """Raise UserError, because a run has rankings only for its own queries."""
-        raise UserError(f"{self._path} has rankings only for its own queries; it cannot search for another question")
-
-    def _read(self, asked: Sequence[str]) -> Run:
-        path = typed_path(str(self._path))
-        run, known = Run.read(path), set(asked)
-        if known.isdisjoint(run.queries) or not known.issuperset(run.queries):
-            run = Run.read(path, encoded=True)  # The run was written by r2med and has ids with white space.
-        if not run.queries:
-            raise UserError(f"{self._path} is empty: there is nothing to rerank")
-        if unknown := [query for query in run.queries if query not in known]:
-            raise UserError(
-                f"{self._path} has queries that are not in the dataset "
-                f"({len(unknown):,} of {len(run.queries):,}), such as {unknown[0]!r}; is it a run of this dataset?"
-            )
-        return run
+def _read(path: Path, asked: Sequence[str]) -> Run:
+    """Return the rankings of a run file. All queries and documents of the run must exist in the dataset."""
+    file = typed_path(str(path))
+    run, known = Run.read(file), set(asked)
+    if known.isdisjoint(run.queries) or not known.issuperset(run.queries):
+        run = Run.read(file, encoded=True)  # The run was written by r2med and has ids with white space.
+    if not run.queries:
+        raise UserError(f"{path} is empty: there is nothing to rerank")
+    if unknown := [query for query in run.queries if query not in known]:
+        raise UserError(
+            f"{path} has queries that are not in the dataset "
+            f"({len(unknown):,} of {len(run.queries):,}), such as {unknown[0]!r}; is it a run of this dataset?"
+        )
+    return run

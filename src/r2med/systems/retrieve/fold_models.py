@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from r2med.data.fold_file import FOLDS_NAME, Folds, fold_folder
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.data.training_sheet import SHEET_NAME, TrainingSheet
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import decoded, encoded, typed_path
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Stage, StageType, bound
+from r2med.foundation.runtime.stages import Stage, key_of
 from r2med.foundation.store import digest
 from r2med.foundation.text.plurals import counted
 from r2med.systems.retrieve.retriever import SearchQuery
@@ -102,14 +101,14 @@ class FoldModels:
         """A digest of the fold of each query."""
         return digest(sorted((row.query, row.text, row.fold) for row in self.folds.of_query.values()))
 
-    def key(self, seeds: Sequence[Mapping[int, Any]], dataset: Dataset) -> dict[str, Any]:
-        """Return what a ranking depends on: the fold of each query, and the bound models of all seeds.
+    def key(self, seeds: Sequence[Mapping[int, Stage]], dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return what a ranking depends on: the fold of each query, and the models of all seeds.
 
         The models of all seeds are part of it, so that a lock states them all. The repeat says which were asked.
         """
         models = [
             # The digests of the weights say which models they are, wherever the folder is.
-            [{**key_of(part, dataset), "stage": f"path:{fold_folder(fold)}"} for fold, part in parts.items()]
+            [{**key_of(part, dataset, runtime), "stage": f"path:{fold_folder(fold)}"} for fold, part in parts.items()]
             for parts in seeds
         ]
         if len(models) == 1:
@@ -132,53 +131,42 @@ class FoldStage(Stage):
 
     def models(self, runtime: Runtime) -> FoldModels:
         """Return the models in the folder, with those of a repeat."""
-        return FoldModels(self.name, runtime.setup.repeat)
+        return runtime.part((self, "folds"), lambda: FoldModels(self.name, runtime.setup.repeat))
 
-    def parts(self, models: FoldModels) -> list[dict[int, Stage]]:
+    def seeds(self, runtime: Runtime) -> list[dict[int, Stage]]:
         """Return for each seed: fold -> the stage of its model. Raises UserError if a model is missing."""
         settings = self.model_dump(exclude={"name"})
-        return [{fold: self.part(name=spec, **settings) for fold, spec in specs.items()} for specs in models.specs]
+        return [
+            {fold: self.part(name=spec, **settings) for fold, spec in specs.items()}
+            for specs in self.models(runtime).specs
+        ]
 
-    def bound_parts(self, models: FoldModels, runtime: Runtime) -> list[dict[int, Any]]:
-        """Return for each seed: fold -> the bound stage of its model. No weights are loaded."""
-        return [{fold: bound(part, runtime) for fold, part in parts.items()} for parts in self.parts(models)]
+    def stages(self, runtime: Runtime) -> dict[int, Stage]:
+        """Return fold -> the stage of its model, of the seed of this repeat."""
+        return self.seeds(runtime)[self.models(runtime).seed]
 
+    def inside(self, runtime: Runtime) -> tuple[Stage, ...]:
+        """Return the stages of the models."""
+        return tuple(self.stages(runtime).values())
 
-PartType = TypeVar("PartType")
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return no modules: those of the models are theirs."""
+        return ()
 
+    def varies(self, runtime: Runtime) -> bool:
+        """Return True if there are models of several seeds: each repeat asks those of another seed."""
+        return len(self.models(runtime).seeds) > 1
 
-@dataclass(frozen=True)
-class BoundFolds(Bound[StageType], Generic[StageType, PartType]):
-    """The bound stages of the models of folds, which do the work together."""
-
-    models: FoldModels
-    seeds: Sequence[Mapping[int, PartType]]
-    """For each seed: fold -> the bound stage of its model."""
-
-    @property
-    def parts(self) -> Mapping[int, PartType]:
-        """Fold -> the bound stage of its model, of the seed of this repeat."""
-        return self.seeds[self.models.seed]
-
-    @property
-    def varies(self) -> bool:
-        """True if there are models of several seeds: each repeat asks those of another seed."""
-        return len(self.seeds) > 1
-
-    @property
-    def inner(self) -> tuple[PartType, ...]:
-        """The bound stages of the models."""
-        return tuple(self.parts.values())
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on: the models, and the fold of each query."""
-        return {**self.stage.settings(), **self.models.key(self.seeds, dataset)}
+        return {**self.settings(), **self.models(runtime).key(self.seeds(runtime), dataset, runtime)}
 
-    def check(self, datasets: Sequence[Dataset]) -> None:
+    def check(self, datasets: Sequence[Dataset], runtime: Runtime) -> None:
         """Raise UserError if a query has no fold, or if the folds are of another dataset."""
+        folds = self.models(runtime).folds
         for dataset in datasets:
             for query in dataset.queries:
-                self.models.folds.fold_of(query)
+                folds.fold_of(query)
 
 
 def _check_sheet(place: Path, fold: int, folds: Folds) -> None:

@@ -5,9 +5,8 @@ The run of each part is saved separately, so adding a part searches only that pa
 
 from __future__ import annotations
 
-import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self, assert_never, cast, get_args
@@ -18,17 +17,15 @@ from r2med.data import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import nearest
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Fused
-from r2med.foundation.runtime.stages import Bound, Numbers, Stage, Words, argument, bound
-from r2med.foundation.store import Store, digest
+from r2med.foundation.runtime.stages import Numbers, Stage, Words, argument, key_of
 from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
 from r2med.systems.retrieve.apart import search_parts
-from r2med.systems.retrieve.retriever import NO_REPORT, TEXTS_ALONE, Retriever, Searched, Searcher, SearchQuery
-from r2med.systems.retrieve.stored_search import cached_search, indexed, search_with
+from r2med.systems.retrieve.retriever import NO_REPORT, TEXTS_ALONE, Searched, SearchQuery
+from r2med.systems.retrieve.stored_search import stored_search
 
 Searching = Literal["expanded", "original", "generated", "both"]
 
@@ -83,9 +80,71 @@ class Fusion(Stage, kind="retrieve"):
         """Return the plans of all parts."""
         return [each for part in self.parts for each in part.plan(data, runtime)]
 
-    def bind(self, runtime: Runtime) -> FusedRetriever:
-        """Return the retriever with its parts bound."""
-        return FusedRetriever(self, tuple(bound(part, runtime) for part in self.parts))
+    def inside(self, runtime: Runtime) -> tuple[Stage, ...]:
+        """Return the retrievers that are fused."""
+        return self.parts
+
+    def chooses_forms(self, runtime: Runtime) -> bool:
+        """Return True if a part searches another form than the expanded query, or chooses the form itself."""
+        others = any(word != "expanded" for word in self.searched)
+        return others or any(part.chooses_forms(runtime) for part in self.parts)
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        return {
+            **self.settings(),
+            "weights": list(self.weights or [1.0] * len(self.parts)),
+            "queries": list(self.searched),
+            "parts": [key_of(part, dataset, runtime) for part in self.parts],
+        }
+
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+        """Return the k documents of each query with the highest total worth over all parts.
+
+        A part is opened when it is first searched, and not at all if its run is in the store.
+        """
+        fused = self._fused(dataset, queries, k, runtime)
+        cost = total(searched.cost for searched in fused.searches.values()) + Cost(seconds=fused.seconds)
+        # One part prepares its corpus once.
+        prepared = total({search.index: part.prepared for search, part in fused.searches.items()}.values())
+        if not self.is_replayed(runtime):
+            return Searched(fused.run, cost, prepared)
+        report = sum((searched.report for searched in fused.searches.values()), NO_REPORT)
+        return Searched(fused.run, cost, prepared, report)
+
+    def _fused(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> _FusedSearch:
+        """Search with each part, and add up the rankings. The same search of the same part is made once."""
+        worth, wanted = AddedWorth(len(queries)), self.depth or max(DEFAULT_DEPTH, k)
+        searches: dict[_PartSearch, Searched] = {}
+        searching = 0.0
+
+        def search(part: Stage, batch: Sequence[SearchQuery], depth: int) -> Searched:
+            nonlocal searching
+            planned = _PartSearch(part, part.indexing(), tuple(batch), depth)
+            if planned not in searches:
+                began = time.perf_counter()
+                searches[planned] = stored_search(part, dataset, batch, depth, runtime)
+                searching += time.perf_counter() - began
+            return searches[planned]
+
+        started = time.perf_counter()
+        for part, weight, form in self._runs(queries):
+            find = partial(search, part)
+            whole = part.chooses_forms(runtime)
+            run = (find(form, wanted) if whole else search_parts(find, form, wanted, dataset.corpus)).run
+            for line, (rows, scores) in enumerate(zip(run.rows, run.scores, strict=True)):
+                worth.add(line, rows, scores, self.method, weight)
+        run = worth.ranked([query.query.id for query in queries], k, dataset.corpus)
+        return _FusedSearch(run, searches, time.perf_counter() - started - searching)
+
+    def _runs(self, queries: Sequence[SearchQuery]) -> Iterator[tuple[Stage, float, list[SearchQuery]]]:
+        """Yield (part, weight, queries in the form that it searches) for each run."""
+        weights = self.weights or (1.0,) * len(self.parts)
+        for part, weight, word in zip(self.parts, weights, self.searched, strict=True):
+            twice = word == "both" and any(query.expanded for query in queries)
+            words: tuple[Searching, ...] = ("original", "expanded") if twice else (word,)
+            for form in words:
+                yield part, weight / len(words), [_asked(query, form) for query in queries]
 
 
 def _is_bare(stage: Stage) -> bool:
@@ -94,53 +153,12 @@ def _is_bare(stage: Stage) -> bool:
 
 
 @dataclass(frozen=True)
-class FusedRetriever(Bound[Fusion]):
-    """Several retrievers that search together."""
-
-    parts: tuple[Retriever, ...]
-
-    @property
-    def inner(self) -> tuple[Retriever, ...]:
-        """The retrievers that are fused."""
-        return self.parts
-
-    @property
-    def chooses_forms(self) -> bool:
-        """True if a part searches another form than the expanded query, or chooses the form itself."""
-        return any(word != "expanded" for word in self.stage.searched) or any(part.chooses_forms for part in self.parts)
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on."""
-        return {
-            **self.stage.settings(),
-            "weights": list(self.stage.weights or [1.0] * len(self.parts)),
-            "queries": list(self.stage.searched),
-            "parts": [key_of(part, dataset) for part in self.parts],
-        }
-
-    def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
-        """Return a searcher. A part is indexed when it is first searched, and not at all if its run is in the store."""
-        return FusionSearcher(self, dataset, store)
-
-    def runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
-        """Return (number of the part, weight, queries) for each run."""
-        weights = self.stage.weights or (1.0,) * len(self.parts)
-        runs = []
-        for part, (weight, word) in enumerate(zip(weights, self.stage.searched, strict=True)):
-            twice = word == "both" and any(query.expanded for query in queries)
-            words: tuple[Searching, ...] = ("original", "expanded") if twice else (word,)
-            runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
-        return runs
-
-
-@dataclass(frozen=True)
 class _PartSearch:
     """One search of a part."""
 
-    part: str
-    """The key of the part."""
-    corpus: str
-    """The key of the part that prepares the corpus."""
+    part: Stage
+    index: Stage
+    """The retriever whose index is prepared."""
     queries: tuple[SearchQuery, ...]
     depth: int
 
@@ -152,81 +170,6 @@ class _FusedSearch:
     run: Run
     searches: Mapping[_PartSearch, Searched]
     seconds: float
-
-
-class FusionSearcher(Searcher):
-    """Fusion search over one corpus. Each part is indexed once, when it is first searched."""
-
-    def __init__(self, retriever: FusedRetriever, dataset: Dataset, store: Store) -> None:
-        self._retriever = retriever
-        self._dataset = dataset
-        self._store = store
-        self._keys = [digest(key_of(part, dataset)) for part in retriever.parts]
-        self._corpora = [digest(key_of(_index_of(part), dataset)) for part in retriever.parts]
-        self._indexed: dict[str, Searcher] = {}
-        self._live: tuple[Searcher, ...] = ()
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k documents of each query with the highest total worth over all parts."""
-        fused = self._fused(queries, k)
-        cost = total(searched.cost for searched in fused.searches.values()) + Cost(seconds=fused.seconds)
-        # One part prepares its corpus once.
-        prepared = total({search.corpus: found.prepared for search, found in fused.searches.items()}.values())
-        if not self._retriever.is_replayed:
-            return Searched(fused.run, cost, prepared)
-        report = sum((searched.report for searched in fused.searches.values()), NO_REPORT)
-        return Searched(fused.run, cost, prepared, report)
-
-    def _fused(self, queries: Sequence[SearchQuery], k: int) -> _FusedSearch:
-        """Search with each part, and add up the rankings. The same search of the same part is made once."""
-        stage, corpus, parts = self._retriever.stage, self._dataset.corpus, self._retriever.parts
-        worth, depth = AddedWorth(len(queries)), stage.depth or max(DEFAULT_DEPTH, k)
-        searches: dict[_PartSearch, Searched] = {}
-        searching = 0.0
-
-        def search(part: int, asked: Sequence[SearchQuery], depth: int) -> Searched:
-            nonlocal searching
-            wanted = _PartSearch(self._keys[part], self._corpora[part], tuple(asked), depth)
-            if wanted not in searches:
-                began = time.perf_counter()
-                searches[wanted] = self._search(part, asked, depth)
-                searching += time.perf_counter() - began
-            return searches[wanted]
-
-        started = time.perf_counter()
-        for part, weight, asked in self._retriever.runs(queries):
-            find = partial(search, part)
-            whole = parts[part].chooses_forms
-            run = (find(asked, depth) if whole else search_parts(find, asked, depth, corpus)).run
-            for line, (rows, scores) in enumerate(zip(run.rows, run.scores, strict=True)):
-                worth.add(line, rows, scores, stage.method, weight)
-        run = worth.ranked([query.query.id for query in queries], k, corpus)
-        return _FusedSearch(run, searches, time.perf_counter() - started - searching)
-
-    def live(self) -> FusionSearcher:
-        """Return a searcher that saves no run. It uses the parts that are already open, and opens the others now."""
-        searcher = copy.copy(self)
-        searcher._live = tuple(self._index(part).live() for part in range(len(self._retriever.parts)))
-        return searcher
-
-    def _index(self, part: int) -> Searcher:
-        """Return the searcher of a part. Parts with the same settings share one."""
-        key = self._keys[part]
-        if key not in self._indexed:
-            self._indexed[key] = indexed(self._retriever.parts[part], self._dataset, self._store)
-        return self._indexed[key]
-
-    def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
-        if self._live:
-            return search_with(self._live[part], self._dataset.corpus, queries, depth)
-        index = partial(self._index, part)
-        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store, index)
-
-
-def _index_of(retriever: Any) -> Any:
-    """Return the retriever whose index a part uses: of a whole system, the one inside it."""
-    inside = getattr(retriever, "searches_with", None)
-    return retriever if inside is None else _index_of(inside)
 
 
 def _asked(search: SearchQuery, word: Searching) -> SearchQuery:

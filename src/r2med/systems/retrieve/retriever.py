@@ -1,17 +1,15 @@
-"""What a retriever is: its queries, its searcher and its results."""
+"""What a retriever is given and returns: queries with the text of an expansion, and their rankings."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Any
 
-from r2med.data import Dataset, Query
+from r2med.data import Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import FusionMethod
 
 MEAN = ""
@@ -121,70 +119,3 @@ class Searched:
     """Cost of preparing the corpus. This is done once for all searches."""
     report: SearchReport = NO_REPORT
     """What happened inside a search that asks LLMs or has several stages."""
-
-
-class Searcher(ABC):
-    """A retriever that is ready to search one corpus."""
-
-    @abstractmethod
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query. `Run.of` makes a run from document ids and scores."""
-
-    def live(self) -> Searcher:
-        """Return the searcher for single questions: everything is open, and nothing about a question is saved.
-
-        A searcher that saves nothing and opens nothing later is its own.
-        """
-        return self
-
-    @property
-    def label(self) -> str:
-        """The name of its class, for messages."""
-        return type(self).__qualname__
-
-
-@dataclass(frozen=True)
-class ForeignSearcher(Searcher):
-    """A user's object with `search`. It may also have `live()`."""
-
-    made: Any
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return what the object finds."""
-        found: Searched = self.made.search(queries, k)
-        return found
-
-    def live(self) -> Searcher:
-        """Return the object's searcher for single questions; itself if it has none."""
-        return ForeignSearcher(self.made.live()) if hasattr(self.made, "live") else self
-
-    @property
-    def label(self) -> str:
-        """The name of the object's class, for messages."""
-        return type(self.made).__qualname__
-
-
-class Retriever(Protocol):
-    """Anything that can search the corpus of a dataset."""
-
-    @property
-    def name(self) -> str:
-        """The spec of the stage."""
-
-    @property
-    def is_replayed(self) -> bool:
-        """True if the store keeps the work of the inner stages and the answers of LLMs, and not the result itself."""
-
-    @property
-    def chooses_forms(self) -> bool:
-        """True if it chooses the form of a query that it searches. It is given queries with their parts."""
-
-    @property
-    def varies(self) -> bool:
-        """True if another run can give another ranking."""
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on, for keys and records. Nothing is loaded."""
-
-    def index(self, dataset: Dataset, store: Store) -> Searcher:
-        """Prepare the corpus, using the store."""

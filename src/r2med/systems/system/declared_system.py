@@ -8,7 +8,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.registry import registered
+from r2med.foundation.core.names import Kind, built_in_stages, kind_of, known_names
 from r2med.foundation.core.spec import ARROW, Call, Calls
 from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.stages import Stage
@@ -58,7 +58,7 @@ def _expansion(calls: list[tuple[Call, ...]], spec: str) -> Call | None:
 
 def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, candidates: Path | None) -> Stage:
     """Remove the retriever from the front of the stages and return it. Candidates of the setup replace a retriever."""
-    anybody = tuple(registered("rerank").prefixes)
+    anybody = tuple(built_in_stages("rerank").prefixes)
     if candidates is not None:
         if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
             raise UserError(
@@ -81,9 +81,9 @@ def _retriever(calls: list[tuple[Call, ...]], spec: str, before: Call | None, ca
 
 def _check_known(name: str, spec: str) -> None:
     """Raise UserError if the first stage is neither an expansion nor a retriever. The message suggests both kinds."""
-    if stage_table.kind_of(name) is None and not name.startswith(tuple(registered("retrieve").prefixes)):
-        expansions = stage_table.known_names("expand")
-        hint = nearest(name, (*expansions, *stage_table.known_names("retrieve")))
+    if kind_of(name) is None and not name.startswith(tuple(built_in_stages("retrieve").prefixes)):
+        expansions = known_names("expand")
+        hint = nearest(name, (*expansions, *known_names("retrieve")))
         raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: r2med list stages shows all")
 
 
@@ -103,5 +103,5 @@ def _reranker(calls: Sequence[Call], spec: str, retriever: Stage) -> Stage:
     return stage_table.stage(call, "rerank")
 
 
-def _is(calls: Sequence[Call], kind: stage_table.Kind) -> bool:
-    return len(calls) == 1 and stage_table.kind_of(calls[0].name) == kind
+def _is(calls: Sequence[Call], kind: Kind) -> bool:
+    return len(calls) == 1 and kind_of(calls[0].name) == kind

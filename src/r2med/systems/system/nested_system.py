@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from r2med.data.dataset import Dataset
@@ -13,10 +11,8 @@ from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.core.spec import Call, joined_stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import Bound, Stage, derived
-from r2med.foundation.store import Store
-from r2med.systems.expand.recorded import Recorded
-from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
+from r2med.foundation.runtime.stages import Stage, derived
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.system.declared_system import declared
 from r2med.systems.system.system import System
 from r2med.systems.system.system_specs import completed
@@ -57,64 +53,34 @@ class NestedSystem(Stage, kind="retrieve"):
         """Return the plans of all stages."""
         return [plan for stage in self.stages for plan in stage.plan(data, runtime)]
 
-    def bind(self, runtime: Runtime) -> NestedRetriever:
-        """Return the retriever."""
-        return NestedRetriever(self, System(self.retriever, self.expander, self.rerankers, runtime))
+    def system(self, runtime: Runtime) -> System:
+        """Return the system, which searches as a part of another one."""
+        return System(self.retriever, self.expander, self.rerankers, runtime)
 
+    def inside(self, runtime: Runtime) -> tuple[Stage, ...]:
+        """Return the stages of the system."""
+        return self.system(runtime).main_stages
 
-@dataclass(frozen=True)
-class NestedRetriever(Bound[NestedSystem]):
-    """A system that searches as a part of another one."""
+    def indexing(self) -> Stage:
+        """Return the retriever inside, whose index is prepared."""
+        retriever: Stage = self.retriever
+        return retriever.indexing()
 
-    system: System
-
-    @cached_property
-    def inner(self) -> tuple[Any, ...]:
-        """The stages of the system."""
-        return self.system.bound_stages
-
-    @property
-    def searches_with(self) -> Any:
-        """The retriever inside, whose index is prepared."""
-        return self.system.bound_retriever
-
-    @property
-    def is_replayed(self) -> bool:
-        """True: the store keeps the search inside, the scores of rerankers and the answers of LLMs."""
+    def is_replayed(self, runtime: Runtime) -> bool:
+        """Return True: the store keeps the search inside, the scores of rerankers and the answers of LLMs."""
         return True
 
-    @property
-    def chooses_forms(self) -> bool:
-        """True if the retriever inside does. An expansion inside expands the text that it is given."""
-        return self.system.expander is None and self.system.bound_retriever.chooses_forms
+    def chooses_forms(self, runtime: Runtime) -> bool:
+        """Return True if the retriever inside does. An expansion inside expands the text that it is given."""
+        return self.expander is None and self.retriever.chooses_forms(runtime)
 
-    def key(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on, with a digest of recorded texts."""
-        recorded = [each.expand(dataset, self.system.runtime.store).digest for each in self.inner if _is_recorded(each)]
+        system = self.system(runtime)
+        recorded = [stage.expand(dataset, runtime).digest for stage in system.recorded]
         texts = {"generations": recorded} if recorded else {}
-        return {"stage": "system", **self.system.stage_keys(dataset), **texts}
+        return {"stage": "system", **system.stage_keys(dataset), **texts}
 
-    def index(self, dataset: Dataset, store: Store) -> NestedSearcher:
-        """Return a searcher. The corpus is indexed when it is first searched."""
-        return NestedSearcher(self.system, dataset, store)
-
-
-def _is_recorded(stage: object) -> bool:
-    return isinstance(stage, Recorded)
-
-
-@dataclass(frozen=True)
-class NestedSearcher(Searcher):
-    """A system over one corpus."""
-
-    system: System
-    dataset: Dataset
-    store: Store
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
         """Return the k best documents of each query after all stages, with the costs of all stages."""
-        return self.system.search(self.dataset, queries, k, self.store)
-
-    def live(self) -> NestedSearcher:
-        """Return a searcher that saves nothing about a question."""
-        return NestedSearcher(self.system, self.dataset, self.store.with_policy("live"))
+        return self.system(runtime).search(dataset, queries, k)

@@ -10,8 +10,8 @@ import re
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med.foundation.core.cards import Catalogue
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.names import Catalogue
 from r2med.foundation.core.spec import Call
 
 DEEPEST = 100

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med.foundation.core import plugins
-from r2med.foundation.core.cards import read_toml, validated
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.names import files_of, read_toml, validated
 from r2med.foundation.core.spec import Calls, parse, printed_system, typed_path, variants
 
 
@@ -71,7 +70,7 @@ class Suite(BaseModel):
 
 def suites() -> dict[str, Traversable]:
     """Return name -> file for the suites of r2med and of plugins."""
-    return dict(sorted(plugins.files("suites", ".toml").items()))
+    return dict(sorted(files_of("suites").items()))
 
 
 def suite(name: str) -> Suite:

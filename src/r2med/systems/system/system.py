@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -13,25 +14,22 @@ import numpy as np
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.runs.run import Run
-from r2med.foundation.core.cost import Cost, total
+from r2med.foundation.core.cost import Cost, stated_or_measured, total
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.core.keys import key_of
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
 from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stages import Stage
+from r2med.foundation.runtime.stages import Stage, key_of
 from r2med.foundation.store import Store
-from r2med.systems.expand.expansion import AskingStage, Expander, Expansion, check
+from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generated_settings import GeneratedSettings
-from r2med.systems.expand.recorded import Recorded
-from r2med.systems.rerank.reranking import Reranked, Reranker
+from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.apart import search_apart
-from r2med.systems.retrieve.retriever import Retriever, Searched, SearchQuery, SearchReport
-from r2med.systems.retrieve.stored_search import cached_search
+from r2med.systems.retrieve.retriever import Searched, SearchQuery, SearchReport
+from r2med.systems.retrieve.stored_search import stored_search
 from r2med.systems.system.declared_system import check_expansion, declared
 from r2med.systems.system.system_specs import completed, completed_call
-from r2med.systems.system.timed_stages import timed_expand, timed_rerank
 
 log = logging.getLogger("r2med")
 
@@ -127,7 +125,7 @@ class System:
         runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
         typed = spec if isinstance(spec, str) else printed_system(spec)
         calls = completed(parse(spec) if isinstance(spec, str) else spec, runtime.setup)
-        return cls(*declared(calls, typed, runtime.setup.candidates), runtime)
+        return cls(*declared(calls, typed, runtime.setup.candidates), runtime.for_a_system())
 
     def expanded(self, call: Call) -> System:
         """Return this system with an expansion before it. Raises UserError if it has one already."""
@@ -163,7 +161,7 @@ class System:
     @property
     def varies(self) -> bool:
         """True if another run can give another ranking. If not, one run says it all."""
-        return any(each.varies for each in self.main_stages)
+        return any(stage.varies(self.runtime) for stage in self.main_stages)
 
     @property
     def repeat(self) -> int:
@@ -186,7 +184,7 @@ class System:
     def check_installed(self) -> None:
         """Raise MissingExtraError if a stage needs an optional part that is not installed. No data are needed."""
         for stage in self.main_stages:
-            check_installed(stage.name, stages.modules_of(stage))
+            check_installed(str(stage), stages.modules_of(stage, self.runtime))
 
     @_offline_if_asked
     def check(self, datasets: Sequence[Dataset], repeats: int = 1) -> None:
@@ -194,18 +192,18 @@ class System:
 
         It is called before the first LLM call.
         """
-        check(self.bound_stages, datasets)
+        for stage in self.all_stages:
+            stage.check_method()
+            stage.check(datasets, self.runtime)
         for dataset in datasets:  # this finds missing weights
             self.stage_keys(dataset)
         if repeats > 1 and self.varies:  # there may be fewer trained models
             self.in_repeat(repeats - 1).check(datasets)
 
     @property
-    def asking(self) -> dict[str, AskingStage]:
+    def asking(self) -> dict[str, Stage]:
         """The stages that ask an LLM, by name. Each can preview its calls."""
-        named = {} if self._expander is None else {str(self.expander): self._expander}
-        named |= {each.name: each for each in self.bound_stages if each is not self._expander}
-        return {name: cast(AskingStage, stage) for name, stage in named.items() if stage.asks}
+        return {self._typed(stage): stage for stage in self.all_stages if stage.asks(self.runtime)}
 
     @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
@@ -216,9 +214,9 @@ class System:
     def stage_keys(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that is known before an LLM is asked: those of `key` without the generated texts."""
         return {
-            "expand": key_of(self._expander, dataset) if self._expander else None,
-            "retrieve": key_of(self.bound_retriever, dataset),
-            "rerank": [key_of(reranker, dataset) for reranker in self._rerankers],
+            "expand": key_of(self._expander, dataset, self.runtime) if self._expander else None,
+            "retrieve": key_of(self.retriever, dataset, self.runtime),
+            "rerank": [key_of(reranker, dataset, self.runtime) for reranker in self.rerankers],
             **({"parts": "chosen"} if self._chooses_parts else {}),
         }
 
@@ -226,24 +224,28 @@ class System:
     def _chooses_parts(self) -> bool:
         """True if texts are written to be searched apart, and the retriever chooses which of them it searches."""
         written_apart = isinstance(self.expander, GeneratedSettings) and self.expander.is_apart
-        return written_apart and self.bound_retriever.chooses_forms
+        return written_apart and self.retriever.chooses_forms(self.runtime)
+
+    def _typed(self, stage: Stage) -> str:
+        """Return the name of a stage as it was typed: an expansion is fed with the retriever."""
+        return str(self.expander if stage is self._expander else stage)
 
     @property
-    def recorded(self) -> tuple[Recorded, ...]:
-        """The readers of recorded texts, where expansions use them."""
-        return tuple(each for each in self.bound_stages if isinstance(each, Recorded))
+    def recorded(self) -> tuple[Stage, ...]:
+        """The stages that read recorded texts."""
+        return tuple(stage for stage in self.all_stages if stage.is_recorded(self.runtime))
 
     @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries to search with. If the system expands queries, this asks the LLM."""
-        expansion = self._expanded(dataset, store)
+        expansion = self._expanded(dataset, self.runtime.with_store(store))
         _log(expansion.notices, store)
         return expansion
 
-    def _expanded(self, dataset: Dataset, store: Store) -> Expansion:
+    def _expanded(self, dataset: Dataset, runtime: Runtime) -> Expansion:
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        return timed_expand(self._expander, dataset, store)
+        return timed_expansion(self._expander, dataset, runtime)
 
     @_offline_if_asked
     def run(
@@ -254,38 +256,38 @@ class System:
         expansion: Expansion | None = None,
     ) -> Outcome:
         """Search a dataset and rerank. Earlier searches, scores and answers are reused."""
-        store = store.about(dataset.label)
         expansion = expansion or self.expand(dataset, store)
-        return self._run(dataset, store, k, expansion, lambda notices: _log(notices, store))
+        runtime = self.runtime.with_store(store).about(dataset.label)
+        return self._run(dataset, runtime, k, expansion, lambda notices: _log(notices, store))
 
-    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store) -> Searched:
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Search as a part of another system, which gets all costs and notices. Other queries than the dataset's may
         be searched. If the system expands queries, it uses only their own text.
         """
         asked = replace(dataset, queries=tuple(each.query for each in queries))
-        expansion = Expansion(tuple(queries)) if self._expander is None else self._expanded(asked, store)
+        expansion = Expansion(tuple(queries)) if self._expander is None else self._expanded(asked, self.runtime)
         notices = list(expansion.notices)
-        outcome = self._run(asked, store, k, expansion, notices.extend)
+        outcome = self._run(asked, self.runtime, k, expansion, notices.extend)
         return outcome.searched_as_part(notices, expands=self._expander is not None)
 
     def _run(
-        self, dataset: Dataset, store: Store, k: int, expansion: Expansion, note: Callable[[Iterable[str]], None]
+        self, dataset: Dataset, runtime: Runtime, k: int, expansion: Expansion, note: Callable[[Iterable[str]], None]
     ) -> Outcome:
         wide, queries = self._searched_depth(k), expansion.queries
-        searched = search_apart(self.bound_retriever, dataset, queries, wide, store)
+        searched = search_apart(self.retriever, dataset, queries, wide, runtime)
         note(searched.report.notices)
         run, reranked = searched.run, []
-        for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
-            reranked.append(timed_rerank(reranker, dataset, expansion.queries, run, store))
+        for reranker in self.rerankers:
+            reranked.append(_timed_reranking(reranker, dataset, queries, run, runtime))
             run = reranked[-1].run
-            if store.keeps_questions:
-                note(_odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus)))
+            if runtime.store.keeps_questions:
+                note(_odd_candidates(run, str(reranker), _depth_of(reranker), len(dataset.corpus)))
             note(reranked[-1].notices)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
 
     def _searched_depth(self, k: int) -> int:
         """Return the depth of the search. It is at least the depth of every reranker, even if k is smaller."""
-        return max([k, *(reranker.depth for reranker in self._rerankers)])
+        return max([k, *map(_depth_of, self.rerankers)])
 
     @_offline_if_asked
     def answer(self, dataset: Dataset, question: str, k: int, store: Store) -> Outcome:
@@ -296,8 +298,8 @@ class System:
         own = dataset.by_text.get(" ".join(question.split()))
         if own is None and self.recorded:
             raise UserError(
-                f"{self.recorded[0].name} has texts only for the {len(dataset.by_text)} questions of {dataset.name}: "
-                "ask one of them, or choose a system that asks an LLM"
+                f"{self._typed(self.recorded[0])} has texts only for the {len(dataset.by_text)} questions of "
+                f"{dataset.name}: ask one of them, or choose a system that asks an LLM"
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
         # Two systems must not ask the same question at once. The second one reuses the answer of the first.
@@ -305,7 +307,7 @@ class System:
             expansion = self.expand(asked, store)
         with (
             self.runtime.turn(("question", str(self.retriever), question))
-            if self.bound_retriever.is_replayed
+            if self.retriever.is_replayed(self.runtime)
             else nullcontext()
         ):
             return self.run(asked, store, k, expansion)
@@ -321,44 +323,35 @@ class System:
         # Models must stay loaded, so that no question waits for weights.
         system = replace(self, runtime=self.runtime.serving(live))
         system.check([dataset])
-        system._warm_up(dataset, live.about(dataset.label))
+        system._warm_up(dataset)
         return LiveSystem(system, dataset, live)
 
-    def _warm_up(self, dataset: Dataset, store: Store) -> None:
+    def _warm_up(self, dataset: Dataset) -> None:
         """Load the weights of all stages, so that the first question does not wait for them."""
+        runtime = self.runtime.about(dataset.label)
         queries = (SearchQuery(Query("", "warm up")),)
         first = Run.ranked([""], [(np.zeros(1, np.int32), np.ones(1, np.float32))], dataset.corpus)
-        for each in self.bound_stages:
-            if each.asks or each.is_replayed:
+        for stage in self.all_stages:
+            if stage.asks(runtime) or stage.is_replayed(runtime):
                 continue  # an LLM needs no warming up, and the other stages inside follow
-            if hasattr(each, "index"):
-                cached_search(each, dataset, queries, 1, store)
-            elif hasattr(each, "rerank"):
-                each.rerank(dataset, queries, first, store)
-
-    @cached_property
-    def bound_stages(self) -> tuple[Any, ...]:
-        """All stages that do the work, with those inside them."""
-        return tuple(each for stage in self.main_stages for each in stages.with_inner(stage))
+            if stage.kind == "retrieve":
+                stored_search(stage, dataset, queries, 1, runtime)
+            elif stage.kind == "rerank":
+                stage.rerank(dataset, queries, first, runtime)
 
     @property
-    def main_stages(self) -> tuple[Any, ...]:
+    def all_stages(self) -> tuple[Stage, ...]:
+        """The stages of the system, with those inside them."""
+        return tuple(part for stage in self.main_stages for part in stages.with_inside(stage, self.runtime))
+
+    @property
+    def main_stages(self) -> tuple[Stage, ...]:
         """The expander, if there is one, the retriever and the rerankers, in order."""
-        return (*filter(None, (self._expander,)), self.bound_retriever, *self._rerankers)
+        return (*filter(None, (self._expander,)), self.retriever, *self.rerankers)
 
     @cached_property
-    def _expander(self) -> Expander | None:
-        expander = self.expander and self.expander.feeding(self.retriever)
-        return cast(Expander, stages.bound(expander, self.runtime)) if expander else None
-
-    @cached_property
-    def bound_retriever(self) -> Retriever:
-        """The retriever that does the work."""
-        return cast(Retriever, stages.bound(self.retriever, self.runtime))
-
-    @cached_property
-    def _rerankers(self) -> tuple[Reranker, ...]:
-        return tuple(stages.bound(stage, self.runtime) for stage in self.rerankers)
+    def _expander(self) -> Stage | None:
+        return self.expander and self.expander.feeding(self.retriever)
 
 
 @dataclass(frozen=True)
@@ -377,6 +370,30 @@ class LiveSystem:
     def answer(self, question: str, k: int) -> Outcome:
         """Return the k best documents for a question, as `System.answer` does."""
         return self.system.answer(self.dataset, question, k, self.store)
+
+
+def timed_expansion(expander: Stage, dataset: Dataset, runtime: Runtime) -> Expansion:
+    """Return the expanded queries of a dataset. A stage that states no cost is timed, so that it never looks free."""
+    started = time.perf_counter()
+    runtime = runtime.about(dataset.label)
+    expansion: Expansion = expander.expand(dataset, runtime)
+    if expander.is_recorded(runtime):  # what its texts cost is not known here
+        return expansion
+    return replace(expansion, cost=stated_or_measured(expansion.cost, started))
+
+
+def _timed_reranking(
+    reranker: Stage, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, runtime: Runtime
+) -> Reranked:
+    started = time.perf_counter()
+    reranked: Reranked = reranker.rerank(dataset, queries, run, runtime)
+    return replace(reranked, cost=stated_or_measured(reranked.cost, started))
+
+
+def _depth_of(reranker: Stage) -> int:
+    """Return the number of candidates that a reranker looks at for each query."""
+    depth: int = getattr(reranker, "depth", 0)
+    return depth
 
 
 def _log(notices: Iterable[str], store: Store) -> None:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from shlex import quote
 
 from r2med.foundation.core.errors import UserError, unknown
+from r2med.foundation.core.names import Kind, kind_of, known_names, stage_class
 from r2med.foundation.core.spec import Call, Calls, bracketed, encoded, parse, parse_stage, split, variants
-from r2med.foundation.runtime import stage_table, stages
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.setup import Setup
 from r2med.systems.system.presets import PRESETS
 
@@ -32,17 +33,17 @@ def completed(calls: Calls, setup: Setup) -> Calls:
 
 def completed_call(call: Call, setup: Setup, *, reranks: bool = False) -> Call:
     """Return a call with what the setup gives to it. Two prompt sets are two systems, so they are settings."""
-    inside = replace(setup, candidates=None) if setup.candidates is not None else setup
+    inside = setup.with_settings(candidates=None) if setup.candidates is not None else setup
     call = _changed_inside(call, lambda calls: completed(calls, inside), lambda each: completed_call(each, inside))
     if setup.llm and _lacks_llm(call):
         call = replace(call, arguments=(setup.llm,))
-    kind = stage_table.kind_of(call.name)
+    kind = kind_of(call.name)
     if reranks and call.depth is None and call.system is None and kind in (None, "rerank"):
         call = replace(call, depth=setup.depth)
     if not setup.prompts or kind is None or "prompts" in dict(call.settings):
         return call
     recorded = kind == "expand" and (setup.recorded or call.arguments == ("author",))
-    if recorded or "prompts" not in stages.settings_of(stage_table.stage_class(call.name, kind)):
+    if recorded or "prompts" not in stages.settings_of(stage_class(call.name, kind)):
         return call
     return replace(call, settings=(*call.settings, ("prompts", encoded(setup.prompts))))
 
@@ -82,10 +83,10 @@ def _changed_inside(call: Call, system: Callable[[Calls], Calls], part: Callable
     """Return a call with the system in its brackets changed, or the retrievers in its settings."""
     if (calls := call.system) is not None:
         return replace(bracketed(system(calls)), depth=call.depth)
-    kind = stage_table.kind_of(call.name)
+    kind = kind_of(call.name)
     if kind is None or not (call.arguments or call.settings):
         return call
-    fields = stage_table.stage_class(call.name, kind).model_fields
+    fields = stage_class(call.name, kind).model_fields
     retrievers = {name for name, field in fields.items() if stages.holds_stages(field)}
     if not retrievers:
         return call
@@ -114,8 +115,8 @@ def _unbracketed(calls: Calls) -> Calls:
     return (*calls[:before], *inside, *rest)
 
 
-def _kinds(stage: Sequence[Call]) -> list[stage_table.Kind | None]:
-    return [stage_table.kind_of(call.name) for call in stage]
+def _kinds(stage: Sequence[Call]) -> list[Kind | None]:
+    return [kind_of(call.name) for call in stage]
 
 
 def _lacks_llm(call: Call) -> bool:
@@ -124,15 +125,15 @@ def _lacks_llm(call: Call) -> bool:
 
 def _asks_llm(call: Call) -> bool:
     """Return True if the first argument of a call is the name of an LLM."""
-    kind = stage_table.kind_of(call.name)
-    return kind is not None and stage_table.stage_class(call.name, kind).needs == "llm"
+    kind = kind_of(call.name)
+    return kind is not None and stage_class(call.name, kind).needs == "llm"
 
 
 def _needs_llm(call: Call) -> bool:
-    kind = stage_table.kind_of(call.name)
+    kind = kind_of(call.name)
     if kind is None or not _asks_llm(call):
         return False
-    return "llm" not in stage_table.stage_class(call.name, kind).defaults(call.name)  # a card may have its own model
+    return "llm" not in stage_class(call.name, kind).defaults(call.name)  # a card may have its own model
 
 
 def cross_product(
@@ -200,8 +201,8 @@ def _expansion(text: str) -> Call:
     call, *others = parse_stage(text)
     if others:
         raise UserError(f"expand (--expand {quote(text)}): expansions cannot be fused; name each by itself")
-    if stage_table.kind_of(call.name) != "expand":
-        raise unknown("expansion", call.name, stage_table.known_names("expand"))
+    if kind_of(call.name) != "expand":
+        raise unknown("expansion", call.name, known_names("expand"))
     return call
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,16 @@ from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors, modules_of_loader
-from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, resolve_card
+from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Hits
-from r2med.systems.retrieve.late.late_retriever import LATE_RETRIEVERS
-from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, Searcher, SearchQuery
+from r2med.systems.retrieve.late.opened_late import OpenedLate, OpenedTerms, OpenedTokens
+from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.vectors.embeddings import embed_texts
-from r2med.systems.retrieve.vectors.vector_retriever import EmbeddedCorpus, VectorRetriever, VectorSearch
+from r2med.systems.retrieve.vectors.vector_retriever import EmbeddedCorpus, VectorSearch
 
 
 class Dense(VectorSearch, kind="retrieve"):
@@ -41,80 +41,91 @@ class Dense(VectorSearch, kind="retrieve"):
             return super().summary(name)
         return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
 
-    def bind(self, runtime: Runtime) -> VectorRetriever:
-        """Return the retriever for the loader of the model's card. Weights are loaded for the first text."""
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules that load the model."""
         if self.name.startswith("hf:"):  # otherwise the hub would be asked for its card before
             check_installed(self.name, modules_of_loader("transformers", runtime.setup))
-        card = resolve_card(self.name)
-        kind = LATE_RETRIEVERS[card.loader] if card.loader in LATE_LOADERS else DenseRetriever
-        return kind(self, runtime, card)
+        return super().modules(runtime)
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on. Raises UserError for one that the model does not have."""
+        is_late = self.card(runtime).loader in LATE_LOADERS
+        if is_late and self.changed:
+            typed = ", ".join(f"{key}={value}" for key, value in self.changed)
+            raise UserError(f"{self.name}: {typed} needs a model with one vector per text")
+        if self.passages and not is_late and not self.encoder(dataset, runtime).cuts_passages:
+            raise UserError(NO_PASSAGES.format(model=self.name))
+        return super().key(dataset, runtime)
+
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+        """Return the k nearest documents of each query. Vectors in the store are not encoded again."""
+        opened = runtime.index((self, dataset.corpus.fingerprint), lambda: self._open(dataset, runtime))
+        return opened.search(queries, k)
+
+    def _open(self, dataset: Dataset, runtime: Runtime) -> OpenedVectors | OpenedLate:
+        """Return the corpus ready to be searched, as the loader of the model's card says."""
+        embedded = self.embedded(dataset, runtime)
+        turn = self.turn(embedded.encoder, runtime)
+        match self.card(runtime).loader:
+            case "multi-vector":
+                return OpenedTokens(embedded, turn)
+            case "sparse":
+                return OpenedTerms(embedded, turn)
+        return OpenedVectors(self, embedded, turn, takes_cosine=self.takes_cosine(runtime))
+
+    def takes_cosine(self, runtime: Runtime) -> bool:
+        """Return True if vectors must still be scaled to length 1, as always for the first numbers of a vector."""
+        card = self.card(runtime)
+        return card.similarity == "cosine" and (not card.normalise or bool(self.dims))
 
 
-@dataclass(frozen=True)
-class DenseRetriever(VectorRetriever):
-    """An embedding model that searches a corpus."""
+class OpenedVectors:
+    """A corpus with one vector for each document, or for each of its passages."""
 
-    @property
-    def takes_cosine(self) -> bool:
-        """True if vectors must still be scaled to length 1. This is always so for the first numbers of a vector."""
-        return self.card.similarity == "cosine" and (not self.card.normalise or bool(self.stage.dims))
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on."""
-        if self.stage.passages and not self.encoder(dataset).cuts_passages:
-            raise UserError(NO_PASSAGES.format(model=self.stage.name))
-        return super().key(dataset)
-
-    def index(self, dataset: Dataset, store: Store) -> DenseSearcher:
-        """Return a searcher. Vectors in the store are not encoded again."""
-        return DenseSearcher(self, self.embedded(dataset, store))
-
-
-class DenseSearcher(Searcher):
-    """Dense search over one corpus."""
-
-    def __init__(self, retriever: DenseRetriever, embedded: EmbeddedCorpus) -> None:
-        self._retriever = retriever
-        self._corpus, self._encoder, self._embeddings = embedded.corpus, embedded.encoder, embedded.embeddings
-        self._store: Store | None = embedded.store
+    def __init__(
+        self, stage: Dense, embedded: EmbeddedCorpus, turn: AbstractContextManager[object], *, takes_cosine: bool
+    ) -> None:
+        self._stage, self._embedded, self._turn, self._takes_cosine = stage, embedded, turn, takes_cosine
         self._cache = SearchCache()
-        self._turn = retriever.turn(embedded.encoder)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k nearest documents of each query."""
-        if k < 1:
-            raise UserError(f"k must be at least 1, not {k}")
-        asked = self._vectors(queries)
+        encoded = self._query_vectors(queries)
         started = time.perf_counter()
-        hits = self._nearest(asked.vectors, k)
-        run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
+        run = Run.ranked(
+            [query.query.id for query in queries], self._nearest(encoded.vectors, k), self._embedded.corpus
+        )
         # The cost of vectors from the store is the cost of making them, as if the queries had been encoded now.
-        return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), self._embeddings.cost)
+        cost = encoded.cost + Cost(seconds=time.perf_counter() - started)
+        return Searched(run, cost, self._embedded.embeddings.cost)
 
-    def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
-        stage, runtime = self._retriever.stage, self._retriever.runtime
+    def _query_vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
+        stage, embedded = self._stage, self._embedded
         with self._turn:
-            asked = query_vectors(queries, self._encoder, self._store, runtime.engine)
-        if asked.vectors.shape[1] != self._embeddings.dimension:
-            sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
+            encoded = query_vectors(queries, embedded.encoder, embedded.query_store, embedded.runtime.engine)
+        dimension = embedded.embeddings.dimension
+        if encoded.vectors.shape[1] != dimension:
+            sizes = f"{encoded.vectors.shape[1]} for queries and {dimension} for documents"
             raise UserError(f"{stage.name} returned vectors of different lengths: {sizes}")
-        if stage.dims > self._embeddings.dimension:
-            raise UserError(f"{stage}: its vectors have {self._embeddings.dimension} numbers, fewer than dims")
-        return replace(asked, vectors=asked.vectors[:, : stage.dims]) if stage.dims else asked
+        if stage.dims > dimension:
+            raise UserError(f"{stage}: its vectors have {dimension} numbers, fewer than dims")
+        return replace(encoded, vectors=encoded.vectors[:, : stage.dims]) if stage.dims else encoded
 
     def _blocks(self) -> Sequence[Block]:
         """Return the vectors of the documents or of their passages, or the first numbers of these."""
-        parts, dims = self._embeddings.parts, self._retriever.stage.dims
+        parts, dims = self._embedded.embeddings.parts, self._stage.dims
         if not dims:
             return parts
         return [(first, Ragged({"vectors": part.arrays["vectors"][:, :dims]}, part.offsets)) for first, part in parts]
 
     def _nearest(self, vectors: Vectors, k: int) -> list[Hits]:
-        cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
-        ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, runtime.setup.memory)
-        stage = self._retriever.stage
+        stage, embedded, setup = self._stage, self._embedded, self._embedded.runtime.setup
+        ranks = embedded.corpus.id_ranks()
         if not stage.dims and not stage.passages:  # nodes compare whole vectors of whole documents
-            hits = search_by_nodes(self._embeddings.shards, work, ranks, runtime.engine, self._store)
+            work = ProposeNearest(vectors, k, self._takes_cosine, setup.memory)
+            hits = search_by_nodes(
+                embedded.embeddings.shards, work, ranks, embedded.runtime.engine, embedded.query_store
+            )
             if hits is not None:
                 return hits
         return search_exact(
@@ -122,17 +133,11 @@ class DenseSearcher(Searcher):
             self._blocks(),
             k,
             ranks,
-            cosine=cosine,
-            memory=runtime.setup.memory,
-            device=runtime.setup.device,
+            cosine=self._takes_cosine,
+            memory=setup.memory,
+            device=setup.device,
             cache=self._cache,
         )
-
-    def live(self) -> DenseSearcher:
-        """Return a searcher that does not save the vectors of queries."""
-        searcher = copy.copy(self)
-        searcher._store = None
-        return searcher
 
 
 def query_vectors(

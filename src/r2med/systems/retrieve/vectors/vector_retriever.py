@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
 
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
-from r2med.data.dataset_cards import Instruction
-from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Stage
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted
@@ -31,6 +28,7 @@ from r2med.models.encoders.model_estimates import (
 )
 from r2med.models.encoders.passage_encoder import PassageEncoder
 from r2med.models.encoders.weights import IN_FOLDER
+from r2med.systems.retrieve.stored_search import check_filled
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, may_change
 
 
@@ -50,6 +48,10 @@ class VectorSearch(Stage):
         description="tokens of a passage: a long document has a vector for each passage, and its best passage counts; "
         "0: one vector for the document, which the model cuts at its limit",
     )
+
+    def card(self, runtime: Runtime) -> ModelCard:
+        """Return the model's card. For a model without one, the card is made from its repository or folder."""
+        return runtime.part((self.name, "card"), lambda: resolve_card(self.name))
 
     @property
     def vectors_label(self) -> str:
@@ -81,69 +83,62 @@ class VectorSearch(Stage):
             )
         ]
 
+    def modules(self, runtime: Runtime) -> tuple[str, ...]:
+        """Return the modules that load the model."""
+        return modules_of_loader(self.card(runtime).loader, runtime.setup)
+
+    def encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
+        """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
+        # An API's answers get the labels of the store. Other encoders store nothing themselves.
+        labels = Labels() if self.card(runtime).loader in LOADERS else runtime.store.labels
+        return runtime.part(
+            (self, "encoder", dataset.instruction, labels), lambda: self._open_encoder(dataset, runtime)
+        )
+
+    def _open_encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
+        encoder = open_encoder(self.card(runtime), dataset.instruction, runtime, runtime.store)
+        return PassageEncoder(encoder, self.passages) if self.passages else encoder
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on."""
+        encoder = self.encoder(dataset, runtime)
+        roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
+        # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
+        # when it is pinned later.
+        pinned = {} if encoder.pinned else {"pinned": False}
+        weights = {"weights": IN_FOLDER} if encoder.in_folder else {}
+        return {**self.settings(), "similarity": self.card(runtime).similarity, **roles, **pinned, **weights}
+
+    def embedded(self, dataset: Dataset, runtime: Runtime) -> EmbeddedCorpus:
+        """Return the corpus with its vectors. Vectors in the store are not encoded again."""
+        check_filled(dataset.corpus)
+        runtime = runtime.about(dataset.label, model=self.vectors_label)
+        encoder = self.encoder(dataset, runtime)
+        embeddings = embed_corpus(dataset.corpus, encoder, runtime.store, runtime.engine, reuse=may_change(dataset))
+        return EmbeddedCorpus(dataset.corpus, encoder, embeddings, runtime)
+
+    def turn(self, encoder: Encoder, runtime: Runtime) -> AbstractContextManager[object]:
+        """Return the lock of an encoder's model, because not every tokenizer is thread-safe.
+
+        Variants of a model share one lock. Different models do not wait for each other.
+        """
+        return runtime.turn(("model", str(encoder.key("document").get("model", self.name))))
+
 
 STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
 """Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
 
 
 @dataclass(frozen=True)
-class VectorRetriever(Bound[VectorSearch]):
-    """A model that searches a corpus. A subclass has `index`, which says how vectors of its kind are compared."""
-
-    runtime: Runtime
-    card: ModelCard = field(compare=False)
-    """The model's card. For a model without one, the card is made from its repository or folder."""
-    _encoders: dict[tuple[Instruction, Path, Labels], Encoder] = field(
-        default_factory=dict, init=False, compare=False, repr=False
-    )
-
-    @property
-    def optional_modules(self) -> tuple[str, ...]:
-        """The modules that load the model."""
-        return modules_of_loader(self.card.loader, self.runtime.setup)
-
-    def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
-        """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
-        kept = store or self.runtime.store
-        # An API's answers get the labels of the store. Other encoders store nothing themselves.
-        key = dataset.instruction, kept.root, Labels() if self.card.loader in LOADERS else kept.labels
-        if key not in self._encoders:
-            encoder = open_encoder(self.card, dataset.instruction, self.runtime, kept)
-            self._encoders[key] = PassageEncoder(encoder, self.stage.passages) if self.stage.passages else encoder
-        return self._encoders[key]
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on."""
-        encoder = self.encoder(dataset)
-        roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
-        # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
-        # when it is pinned later.
-        pinned = {} if encoder.pinned else {"pinned": False}
-        weights = {"weights": IN_FOLDER} if encoder.in_folder else {}
-        return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
-
-    def embedded(self, dataset: Dataset, store: Store) -> EmbeddedCorpus:
-        """Return the corpus with its vectors. Vectors in the store are not encoded again."""
-        if not len(dataset.corpus):
-            raise UserError("the corpus is empty: there is nothing to search")
-        store = store.about(dataset.label, model=self.stage.vectors_label)
-        encoder = self.encoder(dataset, store)
-        embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=may_change(dataset))
-        return EmbeddedCorpus(dataset.corpus, encoder, embeddings, store)
-
-    def turn(self, encoder: Encoder) -> AbstractContextManager[object]:
-        """Return the lock of an encoder's model, because not every tokenizer is thread-safe.
-
-        Variants of a model share one lock. Different models do not wait for each other.
-        """
-        return self.runtime.turn(("model", str(encoder.key("document").get("model", self.stage.name))))
-
-
-@dataclass(frozen=True)
 class EmbeddedCorpus:
-    """A corpus with the vectors of its documents, the encoder that made them, and the store that has them."""
+    """A corpus with the vectors of its documents, the encoder that made them, and the runtime whose store has them."""
 
     corpus: Corpus
     encoder: Encoder
     embeddings: Embeddings
-    store: Store
+    runtime: Runtime
+
+    @property
+    def query_store(self) -> Store | None:
+        """The store for the vectors of queries. None where nothing about a question is kept."""
+        return self.runtime.store if self.runtime.store.keeps_questions else None

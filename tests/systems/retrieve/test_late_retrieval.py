@@ -14,11 +14,8 @@ from r2med.data import Corpus
 from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Role
 from r2med.models.encoders.late_models import _LateEncoder
-from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.dense.dense_retriever import Dense, DenseRetriever
 from r2med.systems.retrieve.late import term_index
-from r2med.systems.retrieve.late.late_retriever import LateRetriever, SparseRetriever
 from r2med.systems.system import System
 from support import tiny_late_models
 from support.tiny_models import SENTENCES, TEXTS
@@ -121,12 +118,3 @@ def test_maxsim_needs_a_multi_vector_model(data: Dataset, store: Store) -> None:
 def test_settings_of_single_vectors_are_refused(colbert: Path, data: Dataset, store: Store) -> None:
     with pytest.raises(UserError, match="dims=4 needs a model with one vector per text"):
         ranking(f"path:{colbert}(dims=4)", data, store)
-
-
-def test_the_class_of_a_retriever_follows_from_the_loader_of_its_card(colbert: Path, splade: Path) -> None:
-    runtime = Runtime(device="cpu")
-    bound = {name: type(Dense(name=name).bind(runtime)) for name in (f"path:{colbert}", f"path:{splade}", "minilm")}
-    assert list(bound.values()) == [LateRetriever, SparseRetriever, DenseRetriever]
-    for name, card in MODELS.items():
-        expected = {"multi-vector": LateRetriever, "sparse": SparseRetriever}.get(card.loader, DenseRetriever)
-        assert type(Dense(name=name).bind(runtime)) is expected

@@ -6,7 +6,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,21 +21,20 @@ from r2med.data.corpus import Corpus
 from r2med.data.runs.run import Run
 from r2med.data.runs.ties import best, best_positive
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan, PlannedData
 from r2med.foundation.engine import cores, map_threads
-from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stages import Bound, Stage, with_nested
+from r2med.foundation.runtime.stages import Stage, with_nested
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import array_file, let_go
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.search_languages import ENGLISH, search_language, search_languages
 from r2med.systems.retrieve.bm25.index import VERSION, Index, Positions, open_index
-from r2med.systems.retrieve.bm25.postings import MEMORY, Segment
+from r2med.systems.retrieve.bm25.postings import Segment
 from r2med.systems.retrieve.bm25.scorers import SCORERS, Floats
-from r2med.systems.retrieve.retriever import Searched, Searcher, SearchQuery
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.stored_search import check_filled
 
 log = logging.getLogger("r2med")
 
@@ -83,48 +81,34 @@ class BM25(Stage, kind="retrieve"):
         work = f"indexes {counted(documents, 'document')}; {kept}"
         return [Plan(str(self), work, seconds=documents / DOCUMENTS_PER_SECOND)]
 
-    def bind(self, runtime: Runtime) -> BM25Retriever:
-        """Return the retriever. Its key depends only on its settings, not on the engine that builds the index."""
-        return BM25Retriever(self, runtime.engine, runtime.setup.memory)
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        """Return every setting that a score depends on. They are the same for every dataset and engine."""
+        return {**self.settings(), "version": VERSION, "analysis": analyser(self.language).key}
 
+    def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+        """Return the k best documents of each query that share a term with it."""
+        opened = runtime.index((self, dataset.corpus.fingerprint), lambda: self._open(dataset, runtime))
+        return opened.search(queries, k)
 
-def all_bm25(retriever: Stage) -> Iterator[BM25]:
-    """Yield the BM25s of a retriever, and those inside it, as in a fusion."""
-    return (each for each in with_nested(retriever) if isinstance(each, BM25))
-
-
-@dataclass(frozen=True)
-class BM25Retriever(Bound[BM25]):
-    """BM25 whose index is built by an engine. Of an index larger than `memory`, one segment at a time is in memory."""
-
-    engine: Engine = THREADS
-    memory: int = MEMORY
-
-    def key(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that a score depends on. They are the same for every dataset."""
-        return {**self.stage.settings(), "version": VERSION, "analysis": analyser(self.stage.language).key}
-
-    def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
-        """Return a searcher. The index and the impacts are read from the store if they are there."""
-        corpus = dataset.corpus
-        if not len(corpus):
-            raise UserError("the corpus is empty: there is nothing to search")
+    def _open(self, dataset: Dataset, runtime: Runtime) -> OpenedBM25:
+        """Return the corpus ready to be searched. The index and the impacts are read from the store if it has them."""
+        check_filled(dataset.corpus)
         for language in dataset.card.languages[-1:] if dataset.card else ():
-            _hint_at_language(dataset.name, language, self.stage.language)
-        store = store.about(dataset.label)
-        counts_repeats = SCORERS[self.stage.scorer].counts_repeats
-        index = open_index(corpus, store, counts_repeats, self.engine, self.memory, self.stage.language)
-        impacts = [self._impacts(index, segment, store, self.key(dataset)) for segment in index.segments]
-        return BM25Searcher(self.stage, corpus, index, impacts, self.memory)
+            _hint_at_language(dataset.name, language, self.language)
+        counts_repeats, memory = SCORERS[self.scorer].counts_repeats, runtime.setup.memory
+        index = open_index(dataset.corpus, runtime.store, counts_repeats, runtime.engine, memory, self.language)
+        key = self.key(dataset, runtime)
+        impacts = [self._impacts(index, segment, runtime.store, key) for segment in index.segments]
+        return OpenedBM25(self, dataset.corpus, index, impacts, memory)
 
     def _impacts(self, index: Index, segment: Segment, store: Store, key: dict[str, Any]) -> Floats:
         """Return the impact of each posting, memory-mapped."""
 
-        scorer = SCORERS[self.stage.scorer]
+        scorer = SCORERS[self.scorer]
         frequencies, documents = segment.frequencies, segment.documents
 
         def build(folder: Path) -> dict[str, Any]:
-            norms = scorer.norms(segment.lengths, index.collection, self.stage.k1, self.stage.b)
+            norms = scorer.norms(segment.lengths, index.collection, self.k1, self.b)
 
             def impacts(first: int) -> Floats:
                 here = slice(first, first + IMPACTS_AT_ONCE)
@@ -140,6 +124,11 @@ class BM25Retriever(Bound[BM25]):
         return store.make("bm25-impacts", digest([index.key, segment.start, key]), build).array("impacts")
 
 
+def all_bm25(retriever: Stage) -> Iterator[BM25]:
+    """Yield the BM25s of a retriever, and those inside it, as in a fusion."""
+    return (each for each in with_nested(retriever) if isinstance(each, BM25))
+
+
 @cache
 def _hint_at_language(dataset: str, code: str, analysed: str) -> None:
     """Say once how to search a dataset in the language of its card. Scores never depend on a card silently."""
@@ -149,8 +138,8 @@ def _hint_at_language(dataset: str, code: str, analysed: str) -> None:
         log.warning("%s is %s, but bm25 analyses it as %s: use bm25(language=%s)", dataset, *names, code)
 
 
-class BM25Searcher(Searcher):
-    """BM25 search over one corpus."""
+class OpenedBM25:
+    """BM25 over one corpus. Of an index larger than `memory`, one segment at a time is in memory."""
 
     def __init__(self, settings: BM25, corpus: Corpus, index: Index, impacts: Sequence[Floats], memory: int) -> None:
         self._settings = settings
@@ -162,8 +151,6 @@ class BM25Searcher(Searcher):
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k best documents of each query that share a term with it."""
-        if k < 1:
-            raise UserError(f"k must be at least 1, not {k}")
         started = time.perf_counter()
         analysed = analyser(self._settings.language).terms
         bags = [_bag(query, analysed) for query in queries]

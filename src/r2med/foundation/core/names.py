@@ -1,0 +1,365 @@
+"""What a name means: a class, or a card in a folder, of r2med, of an installed package or of the user.
+
+`names.toml` lists the classes and the folders of cards that come with r2med. An installed package adds stages by the
+entry-point group `r2med.stages`, and folders of cards by the group `r2med.plugins`. The variable `R2MED_PLUGINS` names
+folders of the user. A class is imported when its name is used, and a card is read then.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata, resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from r2med.foundation.core.errors import UserError, checked_name, explained, nearest, unknown
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+log = logging.getLogger("r2med")
+
+Kind = Literal["expand", "retrieve", "rerank", "build"]
+"""The kinds of stages: those of systems, and the steps of builds."""
+KINDS: tuple[Kind, ...] = ("expand", "retrieve", "rerank")
+"""The kinds of stages of systems, in the order in which a name is looked up."""
+NOUNS: Mapping[Kind, str] = {
+    "expand": "expansion",
+    "retrieve": "retriever",
+    "rerank": "reranker",
+    "build": "step of a build",
+}
+
+CardType = TypeVar("CardType", bound="BaseModel")
+
+
+# What comes with r2med
+
+
+@dataclass(frozen=True)
+class BuiltInStages:
+    """The stages of one kind that come with r2med, each with its class as "module:Class"."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Name -> class, for stages that need code."""
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    """Beginning of a name -> class, for stages without a card: hub models, folders, Python objects, run files, …"""
+    cards: Mapping[str, str] = field(default_factory=dict)
+    """Kind of card -> the class of its stages; empty if the field `form` of a card decides."""
+    forms: Mapping[str, str] = field(default_factory=dict)
+    """Value of that field -> class."""
+
+
+@cache
+def built_in_stages(kind: Kind) -> BuiltInStages:
+    """Return the stages of a kind that come with r2med."""
+    return BuiltInStages(**_built_in_names().get(kind, {}))
+
+
+def card_folders() -> Mapping[str, str]:
+    """Return kind of card or other data file -> its folder inside this package."""
+    folders: dict[str, str] = _built_in_names()["folders"]
+    return folders
+
+
+@cache
+def _built_in_names() -> dict[str, Any]:
+    return tomllib.loads(resources.files("r2med").joinpath("names.toml").read_text(encoding="utf-8"))
+
+
+# What installed packages add
+
+
+@contextmanager
+def _left_out_if_broken(entry: metadata.EntryPoint) -> Iterator[None]:
+    """Warn about a plugin that cannot be used, so that everything else still works."""
+    try:
+        yield
+    except UserError as error:
+        reason = str(error)
+    except (Exception, SystemExit) as error:  # importing a plugin may fail in any way
+        reason = f"importing it failed with {type(error).__name__}: {error}"
+    else:
+        return
+    log.warning("the plugin %s = %s is left out: %s", entry.name, entry.value, " ".join(reason.split()))
+
+
+def _entries(group: str) -> list[metadata.EntryPoint]:
+    return sorted(metadata.entry_points(group=group), key=lambda entry: entry.name)
+
+
+@cache
+def _installed_packages() -> tuple[Traversable, ...]:
+    """Return the folders of installed plugins. The search runs once, because it reads a file of every package."""
+    packages = []
+    for entry in _entries("r2med.plugins"):
+        with _left_out_if_broken(entry):
+            packages.append(resources.files(entry.value))
+    return tuple(packages)
+
+
+@cache
+def _installed_stages() -> Mapping[str, type[Any]]:
+    """Return name -> class for the stages of installed plugins."""
+    stages: dict[str, type[Any]] = {}
+    for entry in _entries("r2med.stages"):
+        with _left_out_if_broken(entry):
+            if entry.name in stages or any(_is_built_in(entry.name, kind) for kind in NOUNS):
+                taken = f"there is a stage {entry.name} already"
+                raise UserError(f"{taken}, and a plugin cannot replace it; give it another name")
+            stage = entry.load()
+            is_stage = isinstance(stage, type) and hasattr(stage, "settings_of_card")
+            if not is_stage or not isinstance(getattr(stage, "kind", None), str):
+                raise UserError("a stage is a subclass of r2med.extend.Stage with a kind")
+            stages[entry.name] = stage
+    return stages
+
+
+@cache
+def _warn(message: str) -> None:
+    """Write a warning once per process."""
+    log.warning("%s", message)
+
+
+# Files of cards and prompts
+
+
+def folders_of(kind: str) -> list[Traversable]:
+    """Return the folders with files of a kind: first of this package, then of installed plugins, then of the user."""
+    return [_built_in_folder(kind), *(package.joinpath(kind) for package in _installed_packages()), *_own_folders(kind)]
+
+
+def _built_in_folder(kind: str) -> Traversable:
+    return resources.files("r2med").joinpath(card_folders()[kind])
+
+
+def _own_folders(kind: str) -> list[Path]:
+    """Return the folders of the user. They are read each time: notebooks change the environment and the files."""
+    paths = []
+    for folder in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
+        try:
+            paths.append(Path(folder).expanduser() / kind)
+        except RuntimeError:
+            raise UserError(f"R2MED_PLUGINS: {folder} names the home folder of an unknown user") from None
+    return paths
+
+
+def files_of(kind: str, suffix: str = ".toml") -> dict[str, Traversable]:
+    """Return name (without suffix) -> file for a kind of card or text.
+
+    A user's folder may replace a file, with a notice. An installed plugin may not.
+    """
+    by_name = dict(_shared_files(kind, suffix))
+    for folder in _own_folders(kind):
+        for name, file in _files_in(folder, suffix).items():
+            if name in by_name:
+                _warn(f"{file} of R2MED_PLUGINS replaces the {kind}/{file.name} that is built in or installed")
+            by_name[name] = file
+    return by_name
+
+
+@cache
+def _shared_files(kind: str, suffix: str) -> Mapping[str, Traversable]:
+    """Return the files of this package and of plugins. They stay as they are, and a system asks for them often."""
+    by_name = dict(built_in_files(kind, suffix))
+    for package in _installed_packages():
+        for name, file in _files_in(package.joinpath(kind), suffix).items():
+            if name in by_name:
+                _warn(f"{file} is left out: there is a {kind}/{file.name} already, and a plugin cannot replace it")
+            else:
+                by_name[name] = file
+    return by_name
+
+
+@cache
+def built_in_files(kind: str, suffix: str = ".toml") -> Mapping[str, Traversable]:
+    """Return name -> file for the files of this package alone."""
+    return _files_in(_built_in_folder(kind), suffix)
+
+
+def _files_in(folder: Traversable, suffix: str) -> dict[str, Traversable]:
+    listed = folder.iterdir() if folder.is_dir() else ()
+    return {file.name.removesuffix(suffix): file for file in listed if file.name.endswith(suffix)}
+
+
+# Cards
+
+
+class Catalogue(Mapping[str, CardType], Generic[CardType]):
+    """All cards of one kind by name, from this package, plugins and R2MED_PLUGINS. They are read when first used.
+
+    A card may have `[variants.NAME]` tables, which change some of its fields. The name of a variant is CARD:NAME.
+    """
+
+    def __init__(self, kind: str, card: type[CardType], noun: str, more: str = "") -> None:
+        self.kind = kind
+        self.noun = noun
+        self._card = card
+        self._more = more
+        self._read = cache(lambda plugin_folders, states: self._read_all())
+
+    def card(self, name: str) -> CardType:
+        """Return the card of a name. Raises UserError if no card has this name."""
+        if name not in self:
+            raise unknown(self.noun, name, self, self._more)
+        return self[name]
+
+    def __getitem__(self, name: str) -> CardType:
+        return self._cards[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cards)
+
+    def __len__(self) -> int:
+        return len(self._cards)
+
+    @property
+    def _cards(self) -> Mapping[str, CardType]:
+        # Uses the environment and the user's files as they are now. A process may change them, as notebooks do.
+        return self._read(os.environ.get("R2MED_PLUGINS", ""), _own_file_states(self.kind))
+
+    def _read_all(self) -> Mapping[str, CardType]:
+        cards: dict[str, CardType] = {}
+        for name, file in sorted(files_of(self.kind).items()):
+            try:
+                cards |= self.read(file, checked_name(name, self.noun))
+            except UserError as error:
+                if not self._is_of_plugin(file):
+                    raise
+                _warn(f"{error}: this card of an installed plugin is left out")
+        return cards
+
+    def read(self, file: Traversable, name: str) -> dict[str, CardType]:
+        """Return the card of a file and its variants, by name."""
+        return read_cards(self._card, file, name)
+
+    def _is_of_plugin(self, file: Traversable) -> bool:
+        to_mend = [_built_in_folder(self.kind), *_own_folders(self.kind)]
+        return not any(str(file).startswith(f"{folder}{os.sep}") for folder in to_mend)
+
+
+def _own_file_states(kind: str) -> tuple[tuple[str, int, int, int], ...]:
+    """Return path, size and times of each file of a kind in the folders of the user, to notice changes."""
+    paths = [file for folder in _own_folders(kind) if folder.is_dir() for file in folder.iterdir()]
+    states = [(file, file.stat()) for file in sorted(paths) if file.is_file()]
+    return tuple((str(file), state.st_size, state.st_mtime_ns, state.st_ctime_ns) for file, state in states)
+
+
+def read_cards(card: type[CardType], file: Traversable | Path, name: str) -> dict[str, CardType]:
+    """Return the card of a file and its variants, by name."""
+    content = read_toml(file)
+    variants = content.pop("variants", {})
+    cards = {name: validated(card, {"name": name, **content}, file)}
+    if not isinstance(variants, dict) or not all(isinstance(changes, dict) for changes in variants.values()):
+        raise UserError(f"{file}: variants are tables, as in [variants.published]")
+    for variant, changes in variants.items():
+        changed = {"name": name, "variant": variant, **_merged(content, changes)}
+        cards[f"{name}:{variant}"] = validated(card, changed, file)
+    return cards
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in changes.items():
+        merged[name] = _merged(base.get(name, {}), value) if isinstance(value, dict) else value
+    return merged
+
+
+def read_toml(file: Traversable | Path, kind: str = "card") -> dict[str, Any]:
+    """Return the content of a TOML file. Raises UserError, with the kind of file, if it is not TOML."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise UserError(f"{file}: not a TOML {kind}: it is nested too deeply") from None
+    except ValueError as error:  # wrong TOML, wrong UTF-8, or an integer with thousands of digits
+        raise UserError(f"{file}: not a TOML {kind}: {error}") from None
+
+
+def validated(card: type[CardType], content: Mapping[str, Any], file: Traversable | Path) -> CardType:
+    """Return the card with this content. Raises UserError that names the file and the field if the content is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        return card(**content)
+    except ValidationError as error:
+        raise UserError(f"{file}: {explained(error, card.model_fields)}") from None
+
+
+# Stages
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return the kind of a stage of systems; None if it is unknown, or if its position decides, as for hf:ORG/NAME."""
+    base = name.partition(":")[0]
+    for kind in KINDS:
+        if name in built_in_stages(kind).names or base in _cards_of_stages(kind):
+            return kind
+    return next((kind for kind in KINDS if name in _plugged(kind)), None)
+
+
+def known_names(kind: Kind) -> list[str]:
+    """Return the names of all stages of a kind."""
+    return [*built_in_stages(kind).names, *sorted(_cards_of_stages(kind)), *_plugged(kind)]
+
+
+def stage_class(name: str, kind: Kind) -> type[Any]:
+    """Return the class that declares a name. Raises UserError if no stage of this kind has the name."""
+    if path := _built_in_class(name, kind):
+        stage: type[Any] = resolve_name(path)
+        return stage
+    if name in (plugged := _plugged(kind)):
+        return plugged[name]
+    if kind in ("retrieve", "rerank") and (prefix := _forgotten_prefix(name)):
+        raise UserError(f"no {NOUNS[kind]} {name!r}: did you mean {prefix}{name}?")
+    more = "bm25, one of r2med list models, hf:ORG/NAME or path:DIR" if kind == "retrieve" else ""
+    raise unknown(NOUNS[kind], name, known_names(kind), more)
+
+
+def _built_in_class(name: str, kind: Kind) -> str:
+    """Return "module:Class" for a stage without a plugin's class; empty if there is no such stage.
+
+    Raises UserError if the field `form` of a card has a wrong value.
+    """
+    stages = built_in_stages(kind)
+    if prefix := next(filter(name.startswith, stages.prefixes), ""):
+        return stages.prefixes[prefix]
+    if name in stages.names:
+        return stages.names[name]
+    for cards, path in stages.cards.items():
+        if (file := files_of(cards).get(name.partition(":")[0])) is not None:
+            return path or _class_of_form(file, stages.forms)
+    return ""
+
+
+def _class_of_form(file: Traversable, forms: Mapping[str, str]) -> str:
+    form = str(read_toml(file).get("form", ""))
+    if form not in forms:
+        raise UserError(f"{file}: form {form!r}{nearest(form, forms)}: {' or '.join(forms)}")
+    return forms[form]
+
+
+def _is_built_in(name: str, kind: Kind) -> bool:
+    return name in built_in_stages(kind).names or name in _cards_of_stages(kind)
+
+
+def _cards_of_stages(kind: Kind) -> set[str]:
+    return {name for folder in built_in_stages(kind).cards for name in files_of(folder)}
+
+
+def _plugged(kind: Kind) -> dict[str, type[Any]]:
+    return {name: stage for name, stage in _installed_stages().items() if stage.kind == kind}
+
+
+def _forgotten_prefix(name: str) -> str:
+    """Return the prefix that makes a word a model of the user's own: path: for a folder, py: for MODULE:NAME."""
+    if ("/" in name or os.sep in name) and Path(name).is_dir():
+        return "path:"
+    return "py:" if Path(f"{name.partition(':')[0]}.py").is_file() and ":" in name else ""
