@@ -23,7 +23,8 @@ from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.measure import DEFAULT_MEASURES
 from r2med.evaluation.records.collection import collect
-from r2med.evaluation.records.record import DatasetFacts, QueryFacts, Record, StageFacts
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import DatasetFacts, QueryFacts, StageFacts
 from r2med.foundation.core.cost import Cost
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Endocrine", "Nervous", "Respiratory", "Skeletal", "Urinary")

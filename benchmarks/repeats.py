@@ -29,7 +29,7 @@ from r2med.evaluation.measure.intervals import mean_intervals
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS, RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, Sample, SystemPairs, Values, paired_t, sign_flips
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.pages.page import Dots
 from r2med.foundation.pages.svg import dots
 

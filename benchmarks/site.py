@@ -26,7 +26,7 @@ from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards, groups
 from r2med.data.runs.run import Run
 from r2med.data.runs.trec import write_run
-from r2med.evaluation.records.record import FileFacts, RunFacts
+from r2med.evaluation.records.record_facts import FileFacts, RunFacts
 from r2med.foundation.store.files import sha256
 from r2med.publication.site.site import make_board
 

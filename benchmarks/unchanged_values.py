@@ -80,7 +80,8 @@ def _read_records(folder: Path) -> Iterator[Pair]:
     for file in sorted(folder.joinpath("results").rglob("*.json")):
         record = json.loads(file.read_text(encoding="utf-8"))
         if isinstance(record, dict) and "system" in record:
-            yield from _read_answers(record) if "reader" in record else _read_run(record, file)
+            is_about_answers = "reader" in record or "answers" in record
+            yield from _read_answers(_of_format_3(record)) if is_about_answers else _read_run(record, file)
 
 
 def _read_run(record: Mapping[str, Any], file: Path) -> Iterator[Pair]:
@@ -100,6 +101,15 @@ def _read_run(record: Mapping[str, Any], file: Path) -> Iterator[Pair]:
             rankings.setdefault(query, []).append((document, float(score)))
     for query, ranking in rankings.items():
         yield key._replace(kind="ranking", query=query, measure="documents and scores"), tuple(ranking)
+
+
+def _of_format_3(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record of answers in the shape of the commit that is compared with."""
+    if "reader" in record:
+        return record
+    answers, ranked = record["answers"], record["per_query"]
+    retrieval = {query: value for query, values in ranked.items() for value in values.values()}
+    return {**record, **answers, "reader_costs": answers["costs"], "retrieval": retrieval}
 
 
 def _read_answers(record: Mapping[str, Any]) -> Iterator[Pair]:

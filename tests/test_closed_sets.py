@@ -6,7 +6,6 @@ help texts.
 
 import ast
 import re
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -125,14 +124,14 @@ def test_every_setting_of_runs_with_a_panel_is_a_flag_of_a_command():
     import typer
 
     from r2med.cli.app import app
-    from r2med.foundation.runtime.setup import Setup
+    from r2med.foundation.runtime.setup import Setup, flag_of
 
     commands = [typer.main.get_command(app)]
     flags = set()
     for command in commands:
         commands += getattr(command, "commands", {}).values()
         flags |= {parameter.name for parameter in command.params}
-    assert {field.name for field in fields(Setup) if field.metadata["flag"].panel} <= flags
+    assert {name for name in Setup.model_fields if flag_of(name).panel} <= flags
 
 
 def quoted(text):

@@ -371,7 +371,7 @@ def _pyterrier(bench: Bench, out: Path) -> None:
 
 
 VALUES = [
-    *("AnswerRecord", "Comparison", "Corpus", "Cost", "Dataset", "Lock", "Measure", "Overlay", "OverlayLabel", "Qrels"),
+    *("Comparison", "Corpus", "Cost", "Dataset", "Lock", "Measure", "Overlay", "OverlayLabel", "Qrels"),
     *("Query", "Record", "Results", "Run", "Runtime", "Scores", "Setup", "System", "UserError"),
 ]
 NOTHING_KEPT_BY_FUNCTIONS = {

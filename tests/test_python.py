@@ -44,7 +44,7 @@ def test_a_misspelt_setting_is_one_line_with_the_right_one():
         r2med.Setup(devise="cpu")
     with pytest.raises(UserError, match="did you mean device"):
         r2med.run("bm25", "demo/Biology", devise="cpu", out=None)
-    assert r2med.Setup("cpu", dtype="float32").device == "cpu"
+    assert r2med.Setup(device="cpu", dtype="float32").device == "cpu"
 
 
 def test_a_mean_is_found_by_the_name_of_its_measure():

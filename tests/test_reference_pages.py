@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING
 from functools import cache
 from importlib import import_module
 from inspect import Parameter
@@ -101,7 +101,7 @@ OF_COMMANDS = {"help", "help_all", "only_plan", "page_format", "yes"}
 
 
 def test_every_command_has_the_parameters_of_its_function_with_their_names_and_defaults() -> None:
-    of_setup = {field.name: field for field in fields(r2med.Setup)}
+    of_setup = r2med.Setup.model_fields
     seen: set[str] = set()
     for words, each in leaves(command()):
         taken = inspect.signature(each.callback.function).parameters
@@ -110,7 +110,7 @@ def test_every_command_has_the_parameters_of_its_function_with_their_names_and_d
             place = f"r2med {words}: {typed.name}"
             declared = taken.get(typed.name) or of_setup.get(typed.name) or of_view[typed.name]
             assert typed.name not in of_setup or typed.name in taken or {"setup", "settings"} & set(taken), place
-            assert shown_default(typed) == python_default(declared), place
+            assert shown_default(typed) == python_default(typed.name, declared), place
             assert typed.required == (declared.default is Parameter.empty and declared.kind != VARIADIC), place
             if typed.param_type_name == "option" and typed.name in taken:
                 expected = typed.name.rstrip("_").replace("_", "-")
@@ -133,9 +133,9 @@ def shown_default(typed: Any) -> object:
     return str(typed.default) if isinstance(typed.default, Path) else typed.default
 
 
-def python_default(declared: Any) -> object:
+def python_default(name: str, declared: Any) -> object:
     """Return the default of a parameter or a field. A text or a sequence that is empty was not given."""
-    if declared.name == "memory":
+    if name == "memory":
         return printed_bytes(declared.default)
     return None if declared.default in ("", (), Parameter.empty, MISSING) else declared.default
 
@@ -241,7 +241,7 @@ def test_answer_records_and_answers_are_as_their_schemas_say(tmp_path: Path) -> 
     dataset = r2med.load("demo/MedQA-Diag")
     given = answered(dataset)
     path = write(answer_record(given, dataset), tmp_path, given)
-    check("answer-record", json.loads(path.read_text()))
+    check("record", json.loads(path.read_text()))
     for line in path.with_suffix(".jsonl").read_text().splitlines():
         check("answers", json.loads(line))
 

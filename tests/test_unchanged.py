@@ -319,3 +319,15 @@ def test_a_column_of_intervals_holds_values_and_a_column_of_words_names_rows() -
         Key("table", query="one", measure="agree"): None,
         Key("table", query="one", measure="95 %"): None,
     }
+
+
+def test_a_record_of_answers_has_the_same_values_in_the_shape_of_both_commits(tmp_path: Path) -> None:
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+        write_outputs(tmp_path / name)
+    names = ("reader", "form", "mean", "per_query", "statuses", "judge")
+    answers = {name: ANSWER[name] for name in names} | {"costs": ANSWER["reader_costs"]}
+    ranked = {query: {"nDCG@10": value} for query, value in ANSWER["retrieval"].items()}
+    record = {"system": "bm25", "dataset": ANSWER["dataset"], "mean": {}, "per_query": ranked, "answers": answers}
+    (tmp_path / "after/results/small/bm25__llm.answers.json").write_text(json.dumps(record))
+    assert dict(read_values(tmp_path / "before")) == dict(read_values(tmp_path / "after"))

@@ -7,7 +7,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import BaseModel
 import r2med
 from generators.markdown import annotations, code, field_notes, table, type_text
 from r2med.cli.app import command
+from r2med.foundation.runtime.setup import flag_of
 
 FILE = Path(__file__).parent.with_name("api.md")
 MARK = "<!-- Below: written by python docs/make_reference.py -->\n"
@@ -117,7 +117,7 @@ def _members(kind: type[Any]) -> str:
 
 def _fields(kind: type[Any]) -> dict[str, str]:
     if kind.__name__ == "Setup":
-        declared = {each.name: (each.default, each.metadata["flag"].help) for each in dataclass_fields(kind)}
+        declared = {name: (field.default, flag_of(name).help) for name, field in kind.model_fields.items()}
         return {f"`{name} = {default!r}`": meaning for name, (default, meaning) in declared.items()}
     notes = field_notes(kind)
     if not (is_dataclass(kind) or issubclass(kind, BaseModel)):

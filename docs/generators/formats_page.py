@@ -12,11 +12,10 @@ from generators.markdown import NOTICE, code, field_tables, table
 from r2med.assessment.audit.audit_findings import Audit
 from r2med.assessment.review.reviews import Review
 from r2med.construction.build_plan import PlanFile
-from r2med.evaluation.records.answer_record import FORMAT as ANSWER_FORMAT
-from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
 from r2med.evaluation.records.lock_file import Lock
-from r2med.evaluation.records.record import FORMAT as RECORD_FORMAT
-from r2med.evaluation.records.record import DatasetFacts, OverlayFacts, QueryFacts, Record
+from r2med.evaluation.records.record import FORMATS as RECORD_FORMATS
+from r2med.evaluation.records.record import Record
 from r2med.publication.leaderboard.entry_verdicts import Verdicts
 from r2med.publication.leaderboard.submission import FORMAT as ENTRY_FORMAT
 from r2med.publication.leaderboard.submission import Entry
@@ -50,19 +49,12 @@ class Format(NamedTuple):
 FORMATS = {
     "record": Format(
         "Record",
-        "`results/DATASET/SYSTEM-KEY.json`: all that one system did on one dataset. `r2med.Record.read(path)` reads "
-        "it and checks the checksum.",
+        "`results/DATASET/SYSTEM-KEY.json`: all that one system did on one dataset. "
+        "`results/DATASET/SYSTEM__READER-KEY.answers.json`: how one reader answered from its results; the field "
+        "`answers` has what it answered, and the answers themselves are in the file `….answers.jsonl` beside it. "
+        "`r2med.Record.read(path)` reads both and checks the checksum.",
         Record,
-        {"format": {"const": RECORD_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
-    ),
-    "answer-record": Format(
-        "Answer record",
-        "`results/DATASET/SYSTEM__READER-KEY.answers.json`: how one reader answered from the results of one system. "
-        "`r2med.AnswerRecord.read(path)` reads it and checks the checksum. The answers are in the file "
-        "`….answers.jsonl` beside it. `[dataset]`, `[overlays]` and `[queries]` are as in a [record](#record).",
-        AnswerRecord,
-        {"format": {"const": ANSWER_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
-        known=(DatasetFacts, OverlayFacts, QueryFacts),
+        {"format": {"enum": sorted(RECORD_FORMATS.values()), "type": "integer"}, "checksum": CHECKSUM},
     ),
     "answers": Format(
         "Answers",
@@ -74,7 +66,7 @@ FORMATS = {
     "entry": Format(
         "Entry of a leaderboard",
         "What `r2med submit` writes and `r2med verify` checks ([leaderboards](leaderboard.md)). It holds "
-        "[records](#record) and [answer records](#answer-record) without texts and without anything of your machine.",
+        "[records](#record) of both kinds without texts and without anything of your machine.",
         Entry,
         {"format": {"const": ENTRY_FORMAT, "type": "integer"}, "checksum": CHECKSUM},
         left_out=("answers",),

@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from r2med.data.loading import with_overlays as with_overlays
     from r2med.data.overlays import Overlay as Overlay
     from r2med.data.overlays import OverlayLabel as OverlayLabel
-    from r2med.evaluation.records.answer_record import AnswerRecord as AnswerRecord
     from r2med.public.answer_functions import answer as answer
     from r2med.public.label_functions import audit as audit
     from r2med.public.label_functions import judge as judge

@@ -10,7 +10,7 @@ from r2med.analysis.analysis import run_analyses
 from r2med.analysis.contamination import documents, longest_run, questions, same_words
 from r2med.data import Dataset
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.store import Store
 from support.scripted_llm import scripted
 

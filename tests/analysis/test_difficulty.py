@@ -109,8 +109,8 @@ def test_recorded_closed_book_answers_are_slices(results: Path, store: Store, tm
     record = answer_record(answers, dataset)
     write(record, folder, answers)
     done = run_analyses("difficulty", setup=Setup(store=store), results=folder, data=[DIAG], out=tmp_path / "o")
-    right = np.mean([values["accuracy"] for values in record.per_query["closed book"].values()])
-    assert 0 < right < 1 and f"{record.reader} answers {right:.0%}" in page_html(done.page)
+    right = np.mean([values["accuracy"] for values in record.answers.per_query["closed book"].values()])
+    assert 0 < right < 1 and f"{record.answers.reader} answers {right:.0%}" in page_html(done.page)
     assert not any(note.startswith("Knowledge") for note in done.sections[0].notes)
 
 

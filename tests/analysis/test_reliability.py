@@ -24,7 +24,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs
 from r2med.evaluation.records.record import Record
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.pages.page import Table
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store

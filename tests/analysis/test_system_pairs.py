@@ -5,7 +5,8 @@ from pathlib import Path
 from r2med.analysis.material import Material
 from r2med.analysis.query_slices import query_slices
 from r2med.analysis.system_pairs import complementarity
-from r2med.evaluation.records.record import Record, StageFacts
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import StageFacts
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from support.records import record, write_records

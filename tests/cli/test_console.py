@@ -7,13 +7,13 @@ import pytest
 from r2med.cli.console import console, plain, print_json
 from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Table
-from r2med.foundation.pages.terminal_tables import print_table
+from r2med.foundation.pages.terminal import print_table
 
 NAMES = ["a-name-without-spaces-that-is-much-longer-than-its-column", "[bold]x[/y]", "evil\x1b[31m"]
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    columns = (Column("name"), Column("tokens", "number"), Column("kind", whole=True))
+    columns = (Column("name"), Column("tokens", "number"), Column("kind", no_wrap=True))
     print_table(Table(columns, [(name, "1,234,567.89", "x") for name in NAMES]), console(), {})
     return capsys.readouterr().out.splitlines()
 

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from r2med.cli.generated import Shown, generated
+from r2med.cli.help_pages import Application
 from r2med.foundation.core.flags import Argument, Flag, SetupFlags
 from r2med.foundation.engine.reporting import announcing
 from r2med.foundation.pages.page import Page
@@ -52,7 +53,7 @@ def view(made: str, out: str | Path, form: str, twice: Annotated[bool, Flag("Sho
 
 @pytest.fixture
 def typed() -> Callable[..., Any]:
-    app = typer.Typer()
+    app = Application()
     app.command("measured")(generated(measured, view, lambda plan: print(f"plan: {plan}")))
     app.command("other")(lambda: None)
     CALLS.clear()

@@ -8,21 +8,21 @@ import pytest
 import r2med
 from r2med import UserError
 from r2med.cli.plan_output import show_plan
-from r2med.data import load
 from r2med.data.dataset import Dataset
-from r2med.evaluation.records.answer_collection import collect_answers
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.records.repeated_answers import mean_of_repeats
 from r2med.evaluation.running.batch import plan_run
 from r2med.evaluation.running.planning import stage_plans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
+from r2med.publication.site.answer_rows import answers_value
 from r2med.publication.site.board_answers import read_board_answers
 from support import chat_server as api
-from support.answer_records import answer_record
 from support.chat_server import Exchange, Server, seeds
 from support.facts import states
+from support.records import collection
+from support.records import record as ranking
+from support.synthetic_answers import synthetic, write
 
 
 def test_a_plan_has_the_calls_of_all_runs_and_says_what_is_deterministic(
@@ -51,29 +51,21 @@ def test_readers_and_judges_of_answers_are_asked_anew(served: Server, runtime: R
     assert len([*out.rglob("bm25-*.json")]) == 1, "bm25 does not vary"
     again = r2med.answer("bm25", "m", "demo/Biology", repeats=2, **asking)
     assert again.reused == 2 and len(served.requests) == 6
-    collected = collect_answers(results=out)
-    assert len(collected) == 2, "both are kept"
+    collected = collect(results=out, kind="answers")
+    assert len(collected.runs_of_all) == 2, "both are kept"
     board = read_board_answers([out], collect(results=out))
     assert [each.record.repeat for each in board] == [0], "the board has one row of their means"
 
 
-def test_the_mean_of_answers_is_over_what_all_repeats_have() -> None:
-    first, second = (
-        answer_record([], load("demo/Biology")).model_copy(
-            update={
-                "settings": {"repeat": 1} if number else {},
-                "mean": {"closed book": {"accuracy": 0.5 + number / 4}},
-                "per_query": {
-                    "closed book": {"q": {"accuracy": float(number)}, "r": {"accuracy": 1.0} if number else {}}
-                },
-            }
-        )
-        for number in (0, 1)
-    )
-    both = mean_of_repeats([second, first])
-    assert both.repeat == 0 and both.mean == {"closed book": {"accuracy": 0.625}}
-    assert both.per_query == {"closed book": {"q": {"accuracy": 0.5}, "r": {}}}
-    assert mean_of_repeats([first]) is first
+def test_the_mean_of_answers_is_over_what_all_repeats_have(tmp_path: Path) -> None:
+    for number in (0, 1):
+        right = [float(number), 1.0 if number else None, 0.5]
+        repeat = {"settings": {"repeat": 1} if number else {}, "key": str(number) * 32}
+        write(synthetic({"closed book": right}).model_copy(update=repeat), tmp_path)
+    board = collection([ranking("bm25", "Biology", [0.5] * 3)])
+    [view] = answers_value(read_board_answers([tmp_path], board), board, ["Biology"])
+    [row] = view["rows"]
+    assert row["scores"]["closed book"]["accuracy"]["value"] == 0.5  # of the first and the last question
 
 
 def test_a_pack_has_all_repeats(served: Server, data: Dataset, runtime: Runtime, tmp_path: Path) -> None:
@@ -87,7 +79,7 @@ def test_a_pack_has_all_repeats(served: Server, data: Dataset, runtime: Runtime,
     assert all("--repeats 2" in command for command in done.commands)
     with Runtime(base_url=served.address, store=elsewhere) as other:
         again = r2med.run("hyde(m) → bm25", data, repeats=2, out=tmp_path / "unpacked", setup=other)
-    assert [record.mean for record in again.records] == [record.mean for record in made]
+    assert [record.answers.mean for record in again.records] == [record.answers.mean for record in made]
     assert len(served.requests) == asked, "nothing is asked again"
     (first, *_) = (path for path in out.rglob("*.json") if Record.read(path).repeat == 0)
     first.unlink()

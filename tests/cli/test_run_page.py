@@ -7,7 +7,8 @@ import pytest
 
 import r2med
 from r2med.cli.formats import show_page
-from r2med.evaluation.records.record import DatasetFacts, Record, StageFacts
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import DatasetFacts, StageFacts
 from r2med.evaluation.running.results import Cell, Results
 from r2med.evaluation.running.run_page import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_page
 from r2med.foundation.core.cost import Cost

@@ -1,22 +1,23 @@
 """The flags are made from the fields of Setup, and errors name them."""
 
 import inspect
-from dataclasses import fields
 
 import pytest
 
 from r2med import UserError
 from r2med.cli.setup_flags import setup_parameter
-from r2med.foundation.runtime.setup import Setup, printed_bytes
+from r2med.foundation.runtime.setup import Setup, flag_of, printed_bytes
 from r2med.models.encoders.devices import devices
 
 
 def test_each_flag_has_the_default_and_the_help_of_its_field():
-    for field in (each for each in fields(Setup) if each.metadata["flag"].panel):
-        parameter = setup_parameter(field)
+    for name, field in Setup.model_fields.items():
+        if not flag_of(name).panel:
+            continue
+        parameter = setup_parameter(name)
         [option] = parameter.annotation.__metadata__
-        assert option.help == field.metadata["flag"].help
-        default = printed_bytes(field.default) if field.name == "memory" else field.default
+        assert option.help == flag_of(name).help
+        default = printed_bytes(field.default) if name == "memory" else field.default
         assert parameter.default == (None if default in ("", (), None) else default)
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
 

@@ -23,17 +23,12 @@ from r2med.assessment.answers.citations import cited_sentences
 from r2med.assessment.answers.reading import passages_of, random_passages, relevant_passages
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget
-from r2med.evaluation.records.answer_record import (
-    AnswerRecord,
-    CitedSentence,
-    GivenAnswer,
-    JudgeFacts,
-    answer_key,
-)
+from r2med.evaluation.records.answer_facts import AnswerFacts, CitedSentence, GivenAnswer, JudgeFacts
 from r2med.evaluation.records.answer_words import READ_CONDITIONS, AnswerForm, Condition
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
-from r2med.evaluation.records.record import DatasetFacts, QueryFacts
-from support.synthetic_answers import COSTS, READER, SYSTEM, means
+from r2med.evaluation.records.record import FORMATS, Record, record_key
+from r2med.evaluation.records.record_facts import DatasetFacts, QueryFacts
+from support.synthetic_answers import COSTS, READER, SYSTEM, means, stages
 
 JUDGE = "gpt4"
 CONTROLS = dict.fromkeys((REFERENCE, OWN_PASSAGE, OWN_NUGGETS), (20, 20)) | {
@@ -142,7 +137,7 @@ def answer_record(
     system: str = SYSTEM,
     reader: str = READER,
     retrieval: Mapping[str, float] | None = None,
-) -> AnswerRecord:
+) -> Record:
     """Return the record of answers to the questions of a dataset, without the file of its answers."""
     asked = list(dict.fromkeys(each.query for each in answers))
     conditions = list(dict.fromkeys(each.condition for each in answers))
@@ -164,37 +159,44 @@ def answer_record(
     }
     facts: DatasetFacts = dataset_facts(dataset)
     queries: dict[str, QueryFacts] = query_facts(dataset)
-    return AnswerRecord(
-        key=answer_key(settings, dataset.fingerprint),
+    ranked = {query: {"nDCG@10": value} for query, value in (retrieval or dict.fromkeys(asked, 0.5)).items()}
+    return Record(
+        format=FORMATS["answers"],
+        key=record_key(settings, dataset.fingerprint, "answers"),
         system=system,
-        reader=reader,
         settings=settings,
         dataset=facts,
-        form=form,
-        passages=3,
-        mean={condition: means(rows) for condition, rows in known.items()},
-        per_query=known,
-        statuses={
-            condition: dict(Counter(each.status for each in answers if each.condition == condition))
-            for condition in conditions
-        },
-        grades={
-            condition: dict(Counter(each.grade for each in answers if each.condition == condition and each.grade))
-            for condition in conditions
-            if form == "open"
-        },
+        mean=means(ranked),
+        per_query=ranked,
         queries={query: queries[query] for query in asked},
-        retrieval=dict(retrieval or dict.fromkeys(asked, 0.5)),
-        nuggets=nuggets,
-        judge=_judge(answers) if form == "open" else None,
-        costs=COSTS,
-        reader_costs={
-            condition: COSTS["reader"].times(len(each.read) + 1)
-            for condition in conditions
-            for each in answers
-            if each.condition == condition
-        },
+        stages=stages(system, reader),
+        versions={},
+        source="",
         created="2026-01-01T00:00:00+00:00",
+        answers=AnswerFacts(
+            reader=reader,
+            form=form,
+            passages=3,
+            mean={condition: means(rows) for condition, rows in known.items()},
+            per_query=known,
+            statuses={
+                condition: dict(Counter(each.status for each in answers if each.condition == condition))
+                for condition in conditions
+            },
+            grades={
+                condition: dict(Counter(each.grade for each in answers if each.condition == condition and each.grade))
+                for condition in conditions
+                if form == "open"
+            },
+            nuggets=nuggets,
+            judge=_judge(answers) if form == "open" else None,
+            costs={
+                condition: COSTS["read"].times(len(each.read) + 1)
+                for condition in conditions
+                for each in answers
+                if each.condition == condition
+            },
+        ),
     )
 
 

@@ -1,6 +1,5 @@
 """Chat models behind the chat server on loopback, opened, asked and read as their tests need it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def numbered(count: int) -> list[ChatRequest]:
 
 
 def setup(server: Server, home: Path, budget: float | None = None, **changes: Any) -> Runtime:
-    return Runtime(replace(PATIENT, base_url=server.address, store=Store(home), budget=budget, **changes))
+    return Runtime(PATIENT.with_settings(base_url=server.address, store=Store(home), budget=budget, **changes))
 
 
 def opened(server: Server, home: Path, budget: float | None = None, **changes: Any) -> JournaledChat:

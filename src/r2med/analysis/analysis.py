@@ -12,9 +12,9 @@ from r2med.analysis.material import Material
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.flags import flattened
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.pages.csv_text import table_csv
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Page, Section
+from r2med.foundation.pages.text_formats import table_csv
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import write_atomically

@@ -18,8 +18,7 @@ from r2med.analysis.material import Material
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.plan import Plan
-from r2med.foundation.pages.cells import Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate, Value
 from r2med.foundation.pages.page import Section, Table
 from r2med.foundation.text.plurals import counted
 from r2med.models.ask.answers import LLMAnswer, Text

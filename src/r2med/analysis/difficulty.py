@@ -14,12 +14,12 @@ from r2med.analysis.overlap import judged_queries
 from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.measure.intervals import group_difference_intervals
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.records.answer_collection import MAIN_MEASURE, collect_answers
+from r2med.evaluation.records.answer_views import MAIN_MEASURE
+from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import joined_stages
-from r2med.foundation.pages.cells import Column, Value, signed
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Value, signed
 from r2med.foundation.pages.page import Dots, Section, Table
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.synonyms import Synonyms, normal_term
@@ -211,15 +211,16 @@ def _sparsity(texts: Sequence[Sequence[str]]) -> Iterator[Property]:
 def _knowledge(material: Material, scored: ScoredQueries) -> Iterator[Property]:
     """Yield for each LLM the questions that it answers wrong and right without passages, by its answer records."""
     try:
-        kept = [each.record for each in collect_answers((), material.results) if each.record.form == "open"]
+        runs = collect((), material.results, kind="answers").runs_of_all
     except UserError:
         return
-    for reader in dict.fromkeys(record.reader for record in kept):
+    kept = [each.record for each in runs if each.record.answers.form == "open"]
+    for reader in dict.fromkeys(record.answers.reader for record in kept):
         known = {
             (record.dataset.fingerprint, query): values[MAIN_MEASURE]
             for record in kept
-            if record.reader == reader
-            for query, values in record.per_query.get("closed book", {}).items()
+            if record.answers.reader == reader
+            for query, values in record.answers.per_query.get("closed book", {}).items()
             if MAIN_MEASURE in values
         }
         right = np.array([known.get((dataset.fingerprint, query.id), np.nan) for dataset, query in scored.queries])

@@ -6,7 +6,7 @@ import numpy as np
 
 from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure.scores import Floats
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 
 
 def mean_interval(values: Floats, top: float | None = 1.0) -> Estimate | None:

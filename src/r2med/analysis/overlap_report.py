@@ -24,8 +24,7 @@ from r2med.analysis.overlap import (
 )
 from r2med.data.dataset import Dataset
 from r2med.evaluation.measure.scores import Floats
-from r2med.foundation.pages.cells import Column, Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Value
 from r2med.foundation.pages.page import Dots, Section, Table
 
 COVERAGE, WEIGHTED, COSINE = "coverage", "idf-weighted", "cosine"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from r2med.analysis.material import Material
 from r2med.evaluation.comparison.standings import slice_figures
 from r2med.evaluation.measure.slices import KINDS
-from r2med.foundation.pages.cells import Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate, Value
 from r2med.foundation.pages.page import Dots, Section, Table
 
 

@@ -23,8 +23,7 @@ from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import Call, joined_stages, parse
-from r2med.foundation.pages.cells import Column, Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Value
 from r2med.foundation.pages.page import Section, Table
 from r2med.foundation.text.plurals import counted
 

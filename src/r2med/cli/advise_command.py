@@ -37,14 +37,13 @@ def _page(advice: Advice) -> Page:
     )
     table = Table(columns, [_row(rung, advice) for rung in advice.rungs])
     lines = (*advice.verdict(), f"Use it: {advice.serve}")
-    notes = [Paragraph(line, whole=True) for line in _notes(advice)]
-    verdict = [Paragraph(line, whole=True) for line in lines]
+    notes = [Paragraph(line, no_wrap=True) for line in _notes(advice)]
+    verdict = [Paragraph(line, no_wrap=True) for line in lines]
     return Page(f"Advice for {advice.dataset}", [Section("", [table, *notes]), Section("", verdict)], kind="advice")
 
 
 def _row(rung: Rung, advice: Advice) -> list[Marked]:
-    from r2med.foundation.pages.cells import Marked
-    from r2med.foundation.pages.estimate import Estimate
+    from r2med.foundation.pages.cells import Estimate, Marked
 
     loss = Estimate(rung.behind, rung.behind_low, rung.behind_high) if rung.behind else None
     p = None if rung.note or not rung.behind else rung.p

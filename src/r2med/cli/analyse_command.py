@@ -19,6 +19,6 @@ def show_analysis(done: Analysis, form: str) -> Shown:
     page = done.page
     if form == "text":
         leads = [Section(each.title, (), each.lead, each.notes) for each in page.sections]
-        files = Paragraph(f"{done.files[0]}, with {counted(len(done.files) - 1, 'CSV file')} beside it", whole=True)
+        files = Paragraph(f"{done.files[0]}, with {counted(len(done.files) - 1, 'CSV file')} beside it", no_wrap=True)
         page = replace(page, sections=[*leads, Section("", [files])])
     return Shown(replace(page, has_files=False))

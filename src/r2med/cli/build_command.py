@@ -24,7 +24,7 @@ def show_built(built: Build, form: str) -> Shown:
 
     page = steps_page(built.folder, built.steps)
     if form == "text":
-        page = replace(page, sections=[*page.sections, Section("", [Paragraph(_next(built), whole=True)])])
+        page = replace(page, sections=[*page.sections, Section("", [Paragraph(_next(built), no_wrap=True)])])
     return Shown(page, [asdict(each) if each else None for each in built.steps])
 
 

@@ -134,7 +134,7 @@ def _ranking(compared: Comparison) -> Table:
         for standing in compared.ranked
     ]
     scores = [Column(head, "score") for head in ("mean", *map(short_name, compared.datasets))]
-    runs = [Column("runs", whole=True)] if any_varies else []
+    runs = [Column("runs", no_wrap=True)] if any_varies else []
     return Table((Column("system"), Column("mark"), *runs, *scores), rows)
 
 

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from r2med.foundation.pages.terminal_tables import plain
+from r2med.foundation.pages.terminal import plain
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def show_problems(found: Mapping[str, Problems], form: str) -> Shown:
 
     code = 2 if any(map(len, found.values())) else 0
     if form == "text":
-        lines = [Paragraph(line, whole=True) for each in found.items() for line in _lines(*each)]
+        lines = [Paragraph(line, no_wrap=True) for each in found.items() for line in _lines(*each)]
         return Shown(Page("Checks of datasets", [Section("", lines)]), code=code)
     findings = {name: problems.findings() for name, problems in found.items()}
     value = [

@@ -57,7 +57,7 @@ def _show_plan(plan: Import) -> None:
     """Print three rows of each table under the roles of its columns, then the unused columns and the counts."""
     from r2med.cli.console import console, plain
     from r2med.foundation.pages.page import Table
-    from r2med.foundation.pages.terminal_tables import print_table
+    from r2med.foundation.pages.terminal import print_table
 
     output = console()
     notices = plan.notices  # before anything is printed: what cannot be read ends here

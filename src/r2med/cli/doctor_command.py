@@ -28,7 +28,7 @@ def show_diagnosis(diagnosis: Diagnosis) -> Shown:
         *((server, fault or "answers") for server, fault in diagnosis.endpoints.items()),
     ]
     notes = [Paragraph("Keys are never shown; endpoints are asked without one.", "quiet")]
-    notes += [Paragraph(line, whole=True) for line in diagnosis.model]
-    page = table_page("This machine", Table((Column("what", whole=True), Column("here")), rows), notes=notes)
+    notes += [Paragraph(line, no_wrap=True) for line in diagnosis.model]
+    page = table_page("This machine", Table((Column("what", no_wrap=True), Column("here")), rows), notes=notes)
     failed = not diagnosis.cache_free or any(diagnosis.endpoints.values())
     return Shown(page, {**vars(diagnosis), "cache": str(diagnosis.cache)}, code=1 if failed else 0)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.pages.rendering import FORMATS
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Page
 
-NAMES = ("text", *FORMATS)
+NAMES = ("text", "markdown", "latex", "csv", "json", "html")
 
 
 def _checked(name: str) -> str:
@@ -40,7 +39,7 @@ def show_page(page: Page, form: str, value: Any = None) -> None:
     from r2med.cli.console import console, print_json
 
     if form == "json":
-        from r2med.foundation.pages.json_value import page_value
+        from r2med.foundation.pages.text_formats import page_value
 
         print_json(page_value(page) if value is None else value)
     elif form == "text":
@@ -48,9 +47,11 @@ def show_page(page: Page, form: str, value: Any = None) -> None:
 
         print_page(page, console())
     else:
-        from r2med.foundation.pages.rendering import rendered
+        from r2med.foundation.pages.html import page_html
+        from r2med.foundation.pages.text_formats import page_csv, page_latex, page_markdown
 
-        text = rendered(page, form)
+        renderers = {"markdown": page_markdown, "latex": page_latex, "csv": page_csv, "html": page_html}
+        text = renderers[form](page)
         if not text:
             raise UserError("there is no table here to write as LaTeX; --format markdown writes the text")
         # A file gets every character as it is; a terminal must not be steered by one.

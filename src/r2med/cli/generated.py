@@ -10,7 +10,8 @@ import builtins
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -21,10 +22,9 @@ from r2med.cli import completion
 from r2med.cli.formats import Format, show_page
 from r2med.cli.help_pages import metavar
 from r2med.cli.rare_flags import with_help_all
-from r2med.cli.setup_flags import given_settings, make_setup, setup_parameter
+from r2med.cli.setup_flags import given_settings, setup_parameter
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.flags import OUTPUT, Argument, Flag, SetupFlags
-from r2med.foundation.runtime.setup import Setup
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Page
@@ -108,7 +108,8 @@ def generated(
 
     run.__name__ = function.__name__
     run.__doc__ = (inspect.getdoc(function) or "").partition("\n\n")[0]
-    run.__signature__ = inspect.Signature(with_help_all(command.parameters()))  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature()  # type: ignore[attr-defined]  # without options: `parameters` makes them
+    run.parameters = lambda: with_help_all(command.parameters())  # type: ignore[attr-defined]
     run.function, run.view = function, view  # type: ignore[attr-defined]
     return run
 
@@ -119,12 +120,16 @@ class _GeneratedCommand:
     view: Callable[..., Any]
     plan: Callable[[Any], Any] | None
     confirm: Callable[[Any, bool], None] | None
-    declared: Sequence[TypedParameter] = field(init=False)
-    of_view: Sequence[TypedParameter] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "declared", tuple(typed_parameters(self.function)))
-        object.__setattr__(self, "of_view", tuple(typed_parameters(self.view)))
+    @cached_property
+    def declared(self) -> Sequence[TypedParameter]:
+        """The parameters of the function that can be typed."""
+        return tuple(typed_parameters(self.function))
+
+    @cached_property
+    def of_view(self) -> Sequence[TypedParameter]:
+        """The parameters of the view that can be typed."""
+        return tuple(typed_parameters(self.view))
 
     @property
     def has_format(self) -> bool:
@@ -138,7 +143,9 @@ class _GeneratedCommand:
             if isinstance(each.flag, SetupFlags):
                 names = each.flag.names
                 helps = each.flag.helps
-                settings += [setup_parameter(f, helps.get(f.name, "")) for f in fields(Setup) if f.name in names]
+                from r2med.foundation.runtime.setup import Setup
+
+                settings += [setup_parameter(name, helps.get(name, "")) for name in Setup.model_fields if name in names]
             else:
                 yield _parameter(each, each.flag)
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -192,7 +199,9 @@ class _GeneratedCommand:
                 if each.is_variadic:
                     yield from given_settings(settings).items()
                 else:
-                    yield each.name, make_setup(**settings)
+                    from r2med.foundation.runtime.setup import Setup
+
+                    yield each.name, Setup(**given_settings(settings))
                 continue
             value = typed[each.name]
             if value is None or value == []:

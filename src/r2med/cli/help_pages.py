@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -21,6 +22,27 @@ def metavar(flag: Flag, kind: Any) -> str | None:
 
 
 class _Command(TyperCommand):
+    """A command whose options are made when they are first read: the list of all commands shows those of none."""
+
+    _is_late = True
+
+    @property
+    def params(self) -> list[Any]:
+        """The options and arguments of the command."""
+        function: Any = getattr(self.callback, "__wrapped__", None)
+        if self._is_late and hasattr(function, "parameters"):
+            self._is_late = False
+            function.__signature__ = inspect.Signature(function.parameters())
+            alone = typer.Typer(add_completion=False)
+            alone.command()(function)
+            made = typer.main.get_command(alone)
+            self._params, self.callback = made.params, made.callback
+        return self._params
+
+    @params.setter
+    def params(self, params: list[Any]) -> None:
+        self._params = params
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 

@@ -38,7 +38,7 @@ def _reasons(not_run: Sequence[Reproduction]) -> Section:
     lines = []
     for errors, names in systems.items():
         which = names[0] if len(names) == 1 else f"{len(names)} systems, such as {names[0]}"
-        lines.append(Paragraph(f"not run: {which}: {'; '.join(errors)}", "error", whole=True))
+        lines.append(Paragraph(f"not run: {which}: {'; '.join(errors)}", "error", no_wrap=True))
     return Section("", lines)
 
 
@@ -65,7 +65,7 @@ def _planned(outcomes: Sequence[Reproduction]) -> Table:
     for outcome in outcomes:
         figure = outcome.figures[-1]
         rows.append((outcome.expectation.system, figure.dataset, figure.measure, figure.expected))
-    texts = (Column("system"), Column("dataset", whole=True), Column("measure", whole=True))
+    texts = (Column("system"), Column("dataset", no_wrap=True), Column("measure", no_wrap=True))
     return Table((*texts, Column("expected", "score")), rows)
 
 
@@ -81,7 +81,7 @@ def _expected(expected: Sequence[Expectation]) -> Table:
         shown = score if each.average is None else each.average
         rows.append((each.system, each.data, measure, shown, f"± {each.ok:g}", each.source))
     numbers = (Column("expected", "score"), Column("OK", "number"))
-    texts = (Column("system"), Column("data", whole=True), Column("measure", whole=True))
+    texts = (Column("system"), Column("data", no_wrap=True), Column("measure", no_wrap=True))
     return Table((*texts, *numbers, Column("source")), rows)
 
 

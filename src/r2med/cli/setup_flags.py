@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import Field, fields
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -12,16 +11,16 @@ import typer
 from r2med.cli import completion
 from r2med.cli.help_pages import metavar
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.flags import Flag
-from r2med.foundation.runtime.setup import Setup, printed_bytes
 
 
-def setup_parameter(field: Field[Any], help: str = "") -> inspect.Parameter:
+def setup_parameter(name: str, help: str = "") -> inspect.Parameter:
     """Return the parameter of a command that sets a field of Setup, with the field's help and default."""
-    flag: Flag = field.metadata["flag"]
-    kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)
+    from r2med.foundation.runtime.setup import Setup, flag_names, flag_of, printed_bytes
+
+    flag, default = flag_of(name), Setup.model_fields[name].default
+    kind: Any = list[str] if flag.is_list else flag.kind or type(default)
     option = typer.Option(
-        *flag_names(field.name),
+        *flag_names(name),
         metavar=metavar(flag, kind),
         help=help or flag.help,
         show_default=flag.show_default,
@@ -29,23 +28,11 @@ def setup_parameter(field: Field[Any], help: str = "") -> inspect.Parameter:
         autocompletion=getattr(completion, flag.completion) if flag.completion else None,
         hidden=flag.is_rare,
     )
-    default: Any = field.default
-    default = printed_bytes(default) if field.name == "memory" else default
+    default = printed_bytes(default) if name == "memory" else default
     if default in ("", (), None):  # None means that a flag was not typed; an empty text was typed
         kind, default = kind | None, None
     typed: Any = Annotated[kind, option]
-    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=typed, default=default)
-
-
-def flag_names(name: str) -> tuple[str, ...]:
-    """Return the flags of a field of Setup."""
-    declared: dict[str, Flag] = {field.name: field.metadata["flag"] for field in fields(Setup)}
-    return declared[name].names or (f"--{name.replace('_', '-')}",)
-
-
-def make_setup(make: Callable[..., Setup] = Setup, **settings: Any) -> Setup:
-    """Return the Setup of the flags. `settings` are fields of Setup as typed; None means that a flag was not typed."""
-    return make(**given_settings(settings))
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=typed, default=default)
 
 
 def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def show_verifications(checked: Sequence[Verification], form: str) -> Shown:
 
     heads = ("entry", "system", "dataset", "verdict")
     table = Table.of(heads, [(str(each.entry), each.system, each.dataset, each.verdict) for each in checked])
-    lines = [Paragraph(str(each), whole=True) for each in checked]
+    lines = [Paragraph(str(each), no_wrap=True) for each in checked]
     value = [{**vars(each), "entry": str(each.entry)} for each in checked]
     page = Page("Entries checked against their runs", [Section("", lines if form == "text" else [table])])
     return Shown(page, value, code=1 if any(each.fault for each in checked) else 0)
@@ -51,7 +51,7 @@ def show_pack(manifest: PackManifest, out: str | Path, form: str) -> Shown:
     page = pack_page(manifest, file)
     if form == "text":
         how = f"unpack it elsewhere with: r2med unpack {quoted(file.name)} --sha256 {sha256(file)}"
-        page = replace(page, sections=[*page.sections, Section("", [Paragraph(how, whole=True)])])
+        page = replace(page, sections=[*page.sections, Section("", [Paragraph(how, no_wrap=True)])])
     return Shown(page, manifest.model_dump(mode="json"))
 
 

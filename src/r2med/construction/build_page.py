@@ -29,7 +29,7 @@ def build_page(made: BuildFolder) -> Page:
     page = steps_page(made, done)
     if not all(done):
         return page
-    findings = [Paragraph(line, whole=True) for line in _findings(made, [each for each in done if each])]
+    findings = [Paragraph(line, no_wrap=True) for line in _findings(made, [each for each in done if each])]
     return replace(page, sections=[*page.sections, Section("", findings)]) if findings else page
 
 
@@ -88,7 +88,7 @@ def _item(title: str, fields: dict[str, Any]) -> Section:
     for name, value in fields.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         short = f"{text[: LETTERS - 1]}…" if len(text) > LETTERS else text
-        notes.append(Paragraph(f"  {name}: {short}", whole=True))
+        notes.append(Paragraph(f"  {name}: {short}", no_wrap=True))
     return Section(title, notes)
 
 

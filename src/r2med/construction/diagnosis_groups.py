@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from r2med.construction.step import Streams
-from r2med.foundation.pages.csv_text import csv_rows
+from r2med.foundation.pages.text_formats import csv_rows
 from r2med.foundation.store import Store
 from r2med.foundation.store.file_digests import file_digest
 from r2med.foundation.store.files import write_atomically

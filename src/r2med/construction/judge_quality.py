@@ -14,7 +14,7 @@ from r2med.assessment.rubrics.rubric import Verdict
 from r2med.construction.items import Judgement
 from r2med.construction.labels import LABELLING, Labelling, LabelName
 from r2med.evaluation.measure.intervals import wilson
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 
 SCORES = ("0", "1", "2", "3", "4", "5")
 """The scores of judges."""

@@ -18,7 +18,7 @@ def cache_contents(store: Store) -> Listing:
     rows += [["answers", "", model, count, ""] for model, count in answers.items()]
     numbers = (Column("number", "integer"), Column("size", "number"))
     columns = (Column("kind"), Column("dataset"), Column("model"), *numbers)
-    total = Paragraph(f"{shown_bytes(sum(h.size for h in held))} in {store.root}", whole=True)
+    total = Paragraph(f"{shown_bytes(sum(h.size for h in held))} in {store.root}", no_wrap=True)
     kept = [{"kind": h.kind, "dataset": h.dataset, "model": h.model, "bytes": h.size} for h in held]
     page = table_page("Kept on this machine", Table(columns, rows), notes=[total])
     return Listing(page, {"folder": str(store.root), "kept": kept, "answers": answers})

@@ -23,7 +23,7 @@ def listed(kind: str | None, folder: Path | None = None) -> Listing:
     if kind:
         return LISTS[kind]()
     note = Paragraph("r2med list KIND lists one kind, r2med show NAME shows one entry of it.", "quiet")
-    table = Table((Column("kind", whole=True), Column("what")), [list(row) for row in MEANING.items()])
+    table = Table((Column("kind", no_wrap=True), Column("what")), [list(row) for row in MEANING.items()])
     return Listing(table_page("Kinds of lists", table, notes=[note]), list(MEANING))
 
 
@@ -52,7 +52,7 @@ def _stages() -> Listing:
     from r2med.public.stage_help import PURPOSE, stage_rows
 
     rows = {kind: list(stage_rows(kind)) for kind in PURPOSE}
-    columns = (Column("name", whole=True), Column("what it does"))
+    columns = (Column("name", no_wrap=True), Column("what it does"))
     sections = [
         Section(f"{kind}:", [Table(columns, rows[kind])], aside=aside, aside_tone="") for kind, aside in PURPOSE.items()
     ]
@@ -70,9 +70,14 @@ def _suites() -> Listing:
 
     read = [suite(name) for name in suites()]
     rows = [(each.name, ", ".join(each.data), len(each.calls), each.summary) for each in read]
-    columns = (Column("suite", whole=True), Column("datasets"), Column("systems", "integer"), Column("what it is for"))
+    columns = (
+        Column("suite", no_wrap=True),
+        Column("datasets"),
+        Column("systems", "integer"),
+        Column("what it is for"),
+    )
     presets = Table(
-        (Column("preset", whole=True), Column("what it does")),
+        (Column("preset", no_wrap=True), Column("what it does")),
         [(each.name, each.summary) for each in PRESETS.values()],
     )
     value = {
@@ -104,7 +109,7 @@ def _models() -> Listing:
     )
     tables = []
     for kind, rows in (("model", encoders), ("reranker", cross)):
-        names = (Column("name", whole=True), Column(kind), Column("size", whole=True))
+        names = (Column("name", no_wrap=True), Column(kind), Column("size", no_wrap=True))
         tables.append(Table((*names, Column("tokens", "integer", missing=""), Column("licence")), list(rows)))
     return Listing(table_page("Models", *tables), value)
 
@@ -120,7 +125,7 @@ def _llms() -> Listing:
         known = [f"{price:g}" if price else None for price in (card.price.prompt, card.price.completion)]
         rows.append([card.spec, card.backend, *known, card.model])
     prices = [Column(head, "dollars", missing="") for head in ("$/M in", "$/M out")]
-    columns = (Column("name", whole=True), Column("runs on", whole=True), *prices, Column("model"))
+    columns = (Column("name", no_wrap=True), Column("runs on", no_wrap=True), *prices, Column("model"))
     note = Paragraph("Dollars per million tokens; without a figure the price is not known.", "quiet")
     value = [card.model_dump(mode="json", exclude_defaults=True) for card in LLMS.values()]
     return Listing(table_page("LLMs", Table(columns, rows), notes=[note]), value)

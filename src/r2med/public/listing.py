@@ -29,4 +29,4 @@ def listed_lines(title: str, lines: list[str], value: Any) -> Listing:
     """Return a listing whose page is made of lines."""
     from r2med.foundation.pages.page import Page, Paragraph, Section
 
-    return Listing(Page(title, [Section("", [Paragraph(line, whole=True) for line in lines])]), value)
+    return Listing(Page(title, [Section("", [Paragraph(line, no_wrap=True) for line in lines])]), value)

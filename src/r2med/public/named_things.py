@@ -215,7 +215,7 @@ def _sections(kind: str, name: str, value: Any, alone: bool) -> list[Section]:
         return [Section("", [Verbatim(f"{title} ({each['file']})", each["text"])]) for title, each in value.items()]
     if kind == "prompts":
         more = f"(r2med show --kind prompts {name} prints them)"
-        return [Section("", [Paragraph(f"prompts: {', '.join(value)} {more}", whole=True)])]
+        return [Section("", [Paragraph(f"prompts: {', '.join(value)} {more}", no_wrap=True)])]
     sections = []
     if fields := {key: field for key, field in value.items() if key != "sizes"}:
         table = Table.of(("field", "value"), [(key, _shown(field)) for key, field in fields.items()])

@@ -19,7 +19,7 @@ from r2med.data.dataset_word import GivenData, data_words, given_data
 from r2med.data.loading import loaded
 from r2med.data.overlays import SUFFIX, check_overlay_name
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.json_value import page_value
+from r2med.foundation.pages.text_formats import page_value
 from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.terminal_text import quoted
 from r2med.public.listing import Listing

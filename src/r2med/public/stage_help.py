@@ -66,7 +66,7 @@ def stage_section(page: Mapping[str, Any]) -> Section:
     rows = [
         (s["name"], s["default"] or _NO_DEFAULT[s["required"]], s["values"], s["meaning"]) for s in page["settings"]
     ]
-    columns = (Column("setting", whole=True), Column("default"), Column("values"), Column("meaning"))
+    columns = (Column("setting", no_wrap=True), Column("default"), Column("values"), Column("meaning"))
     return Section(page["name"], [typed, *notes, Paragraph(""), Table(columns, rows)], aside=aside, aside_tone="")
 
 

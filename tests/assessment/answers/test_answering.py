@@ -11,10 +11,13 @@ import r2med
 from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_page import answer_page
 from r2med.assessment.answers.answering import AnsweredSystems
-from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
+from r2med.evaluation.records.answer_views import answering_cost
 from r2med.evaluation.records.answer_words import Condition
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.pages.text_formats import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import RawAnswer
@@ -75,7 +78,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def record(place: Path) -> AnswerRecord:
+def record(place: Path) -> Record:
     """The answers of a reader that behaves in another way for each question."""
     with runtime(place, RULES) as opened:
         (record,) = r2med.answer("bm25", "script", folder(place / "set"), passages=2, out=place / "out", setup=opened)
@@ -83,8 +86,8 @@ def record(place: Path) -> AnswerRecord:
 
 
 @pytest.fixture(scope="module")
-def retrieved(place: Path, record: AnswerRecord) -> dict[str, GivenAnswer]:
-    given = record.given(next((place / "out").rglob("*.answers.json")).parent)
+def retrieved(place: Path, record: Record) -> dict[str, GivenAnswer]:
+    given = StoredRecord(record, next((place / "out").rglob("*.answers.json"))).given()
     return {each.query: each for each in given if each.condition == "retrieved"}
 
 
@@ -107,29 +110,29 @@ def test_what_is_striking_is_a_remark_and_still_an_answer(
     assert retrieved[name].remarks == remarks
 
 
-def test_without_a_judge_open_answers_have_no_accuracy(record: AnswerRecord, retrieved: dict[str, GivenAnswer]) -> None:
+def test_without_a_judge_open_answers_have_no_accuracy(record: Record, retrieved: dict[str, GivenAnswer]) -> None:
     """Nearly every reply contains the reference answer, and one is the reference answer."""
     assert {name for name, each in retrieved.items() if each.by_rule} == {"short"}
-    assert record.mean["retrieved"] == pytest.approx({"citation-relevance": (1 / 2 + 0 + 1 / 3 + 1) / 4})
-    assert record.statuses["retrieved"] == {"answered": len(REPLIES) - 1, "unreadable": 1}
-    assert not record.grades
+    assert record.answers.mean["retrieved"] == pytest.approx({"citation-relevance": (1 / 2 + 0 + 1 / 3 + 1) / 4})
+    assert record.answers.statuses["retrieved"] == {"answered": len(REPLIES) - 1, "unreadable": 1}
+    assert not record.answers.grades
 
 
-def test_the_page_says_that_answers_are_not_judged(record: AnswerRecord) -> None:
+def test_the_page_says_that_answers_are_not_judged(record: Record) -> None:
     page = page_markdown(answer_page(AnsweredSystems((record,), (), 0), "out"))
     assert "| accuracy |" not in page
     assert "Not judged: open answers have no accuracy" in page
     assert "(--judge LLM)" in page
 
 
-def test_each_condition_has_the_cost_of_its_own_prompts(record: AnswerRecord) -> None:
-    costs = record.reader_costs
-    assert set(costs) == set(record.statuses)
-    assert sum(cost.prompt_tokens for cost in costs.values()) == record.costs["reader"].prompt_tokens
+def test_each_condition_has_the_cost_of_its_own_prompts(record: Record) -> None:
+    costs = record.answers.costs
+    assert set(costs) == set(record.answers.statuses)
+    assert sum(cost.prompt_tokens for cost in costs.values()) == record.cost_of("read").prompt_tokens
     assert costs["closed book"].prompt_tokens < costs["relevant"].prompt_tokens < costs["retrieved"].prompt_tokens
-    answering = record.cost_of("retrieved")
-    assert answering == costs["retrieved"] + record.costs["retrieval"]
-    assert record.cost_of("closed book") == costs["closed book"]
+    answering = answering_cost(record, "retrieved")
+    assert answering == costs["retrieved"] + record.cost_of("retrieve")
+    assert answering_cost(record, "closed book") == costs["closed book"]
 
 
 def test_citations_of_passages_that_do_not_exist_are_counted_and_name_no_document(
@@ -162,15 +165,15 @@ def test_an_answer_that_reaches_the_token_limit_is_cut_off_and_asked_once(
         settings: dict[str, Any] = {"conditions": ("closed book",), "out": tmp_path / "out", "setup": opened}
         (first,) = r2med.answer("bm25", "script", folder(tmp_path / "set"), **settings)
         (again,) = r2med.answer("bm25", "script", tmp_path / "set", **settings)
-    assert first.statuses["closed book"] == {"cut off": len(REPLIES)}
-    assert again == first
+    assert first.answers.statuses["closed book"] == {"cut off": len(REPLIES)}
+    assert again.model_copy(update={"named": first.named}) == first
     assert asked == len(REPLIES)
     page = page_markdown(answer_page(AnsweredSystems((first,), (), 0), "out"))
     assert "cut off at the token limit" in page
 
 
-def test_each_condition_reads_what_it_should(place: Path, record: AnswerRecord) -> None:
-    given = record.given(next((place / "out").rglob("*.answers.json")).parent)
+def test_each_condition_reads_what_it_should(place: Path, record: Record) -> None:
+    given = StoredRecord(record, next((place / "out").rglob("*.answers.json"))).given()
     read = {each.condition: each.read for each in given if each.query == "right"}
     assert read["closed book"] == ()
     assert read["retrieved"][0] == "coeliac"
@@ -182,7 +185,7 @@ def test_each_condition_reads_what_it_should(place: Path, record: AnswerRecord) 
 
 
 def test_a_second_system_pays_only_for_what_it_reads_itself(
-    place: Path, record: AnswerRecord, monkeypatch: pytest.MonkeyPatch
+    place: Path, record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The journal answers what does not depend on the system."""
 
@@ -196,10 +199,10 @@ def test_a_second_system_pays_only_for_what_it_reads_itself(
         (other,) = r2med.answer(
             "bm25(b=0)", "script", place / "set", conditions=conditions, passages=2, out=place / "out", setup=opened
         )
-    assert again == record
-    assert set(other.mean) == set(conditions)
-    assert all(other.per_query[each] == record.per_query[each] for each in conditions)
-    assert other.costs["reader"].calls == record.costs["reader"].calls / 2  # as if nothing had been cached
+    assert again.model_copy(update={"named": record.named}) == record
+    assert set(other.answers.mean) == set(conditions)
+    assert all(other.answers.per_query[each] == record.answers.per_query[each] for each in conditions)
+    assert other.cost_of("read").calls == record.cost_of("read").calls / 2  # as if nothing had been cached
 
 
 def test_a_failed_request_has_no_score_and_alone_is_asked_again(tmp_path: Path) -> None:
@@ -208,8 +211,8 @@ def test_a_failed_request_has_no_score_and_alone_is_asked_again(tmp_path: Path) 
     settings: dict[str, Any] = {"conditions": ["closed book"], "out": tmp_path / "out"}
     with runtime(tmp_path, rules) as opened:
         (record,) = r2med.answer("bm25", "script", data, setup=opened, **settings)
-    assert record.statuses == {"closed book": {"answered": 10, "failed": 1}}
-    assert record.per_query["closed book"]["wrong"] == {}
+    assert record.answers.statuses == {"closed book": {"answered": 10, "failed": 1}}
+    assert record.answers.per_query["closed book"]["wrong"] == {}
 
 
 def test_long_passages_are_cut_to_the_window_and_the_cut_is_counted(tmp_path: Path) -> None:
@@ -224,14 +227,14 @@ def test_long_passages_are_cut_to_the_window_and_the_cut_is_counted(tmp_path: Pa
         opened = runtime(tmp_path, [([], {"answer": "Gluten [1]."})])
         setup = opened.with_settings(model_paths={"narrow": tmp_path / "script.jsonl"})
         (record,) = r2med.answer("bm25", "narrow", tmp_path / "set", passages=4, out=tmp_path / "out", setup=setup)
-    given = {each.condition: each for each in record.given(tmp_path / "out" / "set")}
+    given = {each.condition: each for each in StoredRecord(record, tmp_path / "out" / "set" / "record").given()}
     assert given["retrieved"].cut == 4
     assert len(given["retrieved"].read) == 4  # every passage is shortened, none is lost
     assert 1000 < given["retrieved"].tokens <= 1500
     assert given["relevant"].cut == 1
     assert given["random"].tokens <= 1500
     assert given["closed book"].cut == 0
-    assert "cut to fit the reader's window of 2,000 tokens" in record.notices[0]
+    assert "cut to fit the reader's window of 2,000 tokens" in record.answers.notices[0]
 
 
 def test_a_choice_is_right_if_it_is_the_option_of_the_reference(tmp_path: Path) -> None:
@@ -247,10 +250,14 @@ def test_a_choice_is_right_if_it_is_the_option_of_the_reference(tmp_path: Path) 
         (record,) = r2med.answer(
             "bm25", "script", tmp_path / "set", form="choice", out=tmp_path / "out", setup=opened, passages=1
         )
-    scores = {query: each["accuracy"] for query, each in record.per_query["retrieved"].items()}
+    scores = {query: each["accuracy"] for query, each in record.answers.per_query["retrieved"].items()}
     assert scores == {"gout": 1.0, "measles": 0.0, "mumps": 0.0}
-    assert record.form == "choice"
-    given = {each.query: each for each in record.given(tmp_path / "out" / "set") if each.condition == "relevant"}
+    assert record.answers.form == "choice"
+    given = {
+        each.query: each
+        for each in StoredRecord(record, tmp_path / "out" / "set" / "record").given()
+        if each.condition == "relevant"
+    }
     assert given["gout"].text == "gout"
     assert set(given["gout"].options) == {"gout", "measles", "mumps"}
     assert given["mumps"].status == "no option"

@@ -11,8 +11,9 @@ import pytest
 import r2med
 from r2med.assessment.answers.answer_sheets import can_be_judged
 from r2med.assessment.rubrics.rubric import RUBRICS
-from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
 from r2med.evaluation.records.answer_words import AnswerGrade
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import RawAnswer
@@ -39,7 +40,7 @@ def answered(place: Path, replies: list[str], **settings: Any) -> dict[str, Give
         (record,) = r2med.answer(
             "bm25", "script", place / "set", conditions="retrieved", out=place / "out", setup=opened, **settings
         )
-    given = record.given(next((place / "out").rglob("*.answers.json")).parent)
+    given = StoredRecord(record, next((place / "out").rglob("*.answers.json"))).given()
     return {each.query: each for each in given}
 
 

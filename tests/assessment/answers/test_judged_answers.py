@@ -15,8 +15,8 @@ from r2med.assessment.answers.answer_page import answer_json, answer_page
 from r2med.assessment.answers.answering import AnsweredSystems, plan_answers
 from r2med.data.nuggets_file import Nuggets, nuggets_of
 from r2med.data.runs.run import Run
-from r2med.evaluation.records.answer_record import AnswerRecord
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.evaluation.records.record import Record
+from r2med.foundation.pages.text_formats import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.text.sentences import sentences
@@ -66,7 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def record(place: Path) -> AnswerRecord:
+def record(place: Path) -> Record:
     store = Store(place / "store")
     dataset = r2med.load(DATA, store)
     nuggets = nuggets_of(dataset)
@@ -85,8 +85,8 @@ def record(place: Path) -> AnswerRecord:
     return made
 
 
-def test_a_judged_record_has_all_measures(record: AnswerRecord) -> None:
-    assert set(record.mean["retrieved"]) == {
+def test_a_judged_record_has_all_measures(record: Record) -> None:
+    assert set(record.answers.mean["retrieved"]) == {
         *(
             "accuracy",
             "nugget-recall",
@@ -96,28 +96,29 @@ def test_a_judged_record_has_all_measures(record: AnswerRecord) -> None:
             "citation-relevance",
         )
     }
-    assert record.mean["retrieved"]["accuracy"] == 7 / 8
-    assert record.mean["retrieved"]["citation-support"] == 0.5
-    assert record.per_query["retrieved"]["0"]["nugget-recall"] == 1 / 4
-    assert record.per_query["retrieved"]["0"]["vital-recall"] == 1 / 3
-    assert record.per_query["retrieved"]["3"] == {
+    assert record.answers.mean["retrieved"]["accuracy"] == 7 / 8
+    assert record.answers.mean["retrieved"]["citation-support"] == 0.5
+    assert record.answers.per_query["retrieved"]["0"]["nugget-recall"] == 1 / 4
+    assert record.answers.per_query["retrieved"]["0"]["vital-recall"] == 1 / 3
+    assert record.answers.per_query["retrieved"]["3"] == {
         "accuracy": 0.0, "nugget-recall": 0.0, "vital-recall": 0.0
     }  # fmt: skip
-    assert not {"citation-support", "citation-relevance"} & set(record.mean["closed book"])
-    assert record.grades["retrieved"] == {"right": 7, "nothing": 1} and record.abstained("retrieved") == 1
+    assert not {"citation-support", "citation-relevance"} & set(record.answers.mean["closed book"])
+    assert record.answers.grades["retrieved"] == {"right": 7, "nothing": 1}
+    assert record.answers.abstained("retrieved") == 1
 
 
-def test_the_record_says_how_far_the_judge_can_be_trusted(record: AnswerRecord) -> None:
-    assert record.judge is not None
-    assert set(record.judge.controls) == {*GRADE_KINDS, *NUGGET_KINDS, *CITATION_KINDS}
-    assert all(right == asked for right, asked in record.judge.controls.values())
-    assert record.judge.agreed == record.judge.both == 0  # no answer is the reference word for word
-    assert record.costs["judge"].calls > 100
-    assert record.nuggets
-    assert "36 of 36 nuggets were not reviewed by people." in record.notices
+def test_the_record_says_how_far_the_judge_can_be_trusted(record: Record) -> None:
+    assert record.answers.judge is not None
+    assert set(record.answers.judge.controls) == {*GRADE_KINDS, *NUGGET_KINDS, *CITATION_KINDS}
+    assert all(right == asked for right, asked in record.answers.judge.controls.values())
+    assert record.answers.judge.agreed == record.answers.judge.both == 0  # no answer is the reference word for word
+    assert record.cost_of("judge").calls > 100
+    assert record.answers.nuggets
+    assert "36 of 36 nuggets were not reviewed by people." in record.answers.notices
 
 
-def test_the_page_shows_means_with_intervals_and_the_judge(record: AnswerRecord) -> None:
+def test_the_page_shows_means_with_intervals_and_the_judge(record: Record) -> None:
     answered = AnsweredSystems((record,), (), 0)
     text = page_markdown(answer_page(answered, "results"))
     assert "The judge" in text

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.models.llm.journal import answers_by_model
 from support import chat_server as api
@@ -88,6 +88,6 @@ def test_an_agent_that_is_killed_is_asked_nothing_twice(fork_server: ForkServer,
         assert answering(fork_server, tmp_path, runs.key).ended().returncode == 0
         assert len(server.requests) == asked
     (file,) = tmp_path.rglob("*.answers.json")
-    record = AnswerRecord.read(file)
-    assert record.statuses["searched"] == {"answered": len(NAMES)}
-    assert record.searching["turns"] == 3 and record.searching["searches"] == 1
+    record = Record.read(file)
+    assert record.answers.statuses["searched"] == {"answered": len(NAMES)}
+    assert record.answers.searching["turns"] == 3 and record.answers.searching["searches"] == 1

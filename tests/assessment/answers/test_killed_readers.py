@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.models.llm.journal import answers_by_model
 from support import chat_server as api
@@ -90,6 +90,6 @@ def test_a_reader_that_is_killed_five_times_is_asked_nothing_twice(
         assert answering(fork_server, tmp_path, runs.key).ended().returncode == 0
         assert len(server.requests) == asked
     (file,) = tmp_path.rglob("*.answers.json")
-    record = AnswerRecord.read(file)
-    assert record.statuses == {condition: {"answered": QUESTIONS} for condition in CONDITIONS}
-    assert record.costs["reader"].calls == ALL  # as if it had never been killed
+    record = Record.read(file)
+    assert record.answers.statuses == {condition: {"answered": QUESTIONS} for condition in CONDITIONS}
+    assert record.cost_of("read").calls == ALL  # as if it had never been killed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from r2med.assessment.answers.remarks import MIN_COPIED_WORDS, remark_notices, remarks_on
-from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
 
 QUESTION = (
     "A 54-year-old man has had a swollen and painful big toe since last night. He drinks beer every day and takes a "

@@ -28,7 +28,7 @@ from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.measure.measures import ANSWER_FAMILIES
-from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer
+from r2med.evaluation.records.answer_facts import CitedSentence, GivenAnswer
 from r2med.foundation.core.cost import Cost
 from r2med.models.llm.chat import ChatRequest, Failure
 from r2med.models.llm.llm_cards import LLMCard

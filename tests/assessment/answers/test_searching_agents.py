@@ -11,8 +11,11 @@ from r2med.assessment.answers.reading import asked_queries
 from r2med.assessment.answers.search_tables import too_sure
 from r2med.assessment.answers.searched_answers import AgentConversation
 from r2med.data import load
-from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
+from r2med.evaluation.records.answer_views import answering_cost
 from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from support.facts import states
@@ -27,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def record(place: Path) -> AnswerRecord:
+def record(place: Path) -> Record:
     with scripted_runtime(place) as opened:
         (record,) = r2med.answer(
             AGENT,
@@ -41,8 +44,8 @@ def record(place: Path) -> AnswerRecord:
 
 
 @pytest.fixture(scope="module")
-def given(place: Path, record: AnswerRecord) -> dict[str, GivenAnswer]:
-    answers = record.given(next((place / "out").rglob("*.answers.json")).parent)
+def given(place: Path, record: Record) -> dict[str, GivenAnswer]:
+    answers = StoredRecord(record, next((place / "out").rglob("*.answers.json"))).given()
     return {each.query: each for each in answers if each.condition == "searched"}
 
 
@@ -69,17 +72,17 @@ def test_the_funnel_counts_how_far_relevant_documents_came(given: dict[str, Give
     assert found == STEPS
 
 
-def test_answers_have_the_statuses_of_the_answers_track(record: AnswerRecord, given: dict[str, GivenAnswer]) -> None:
+def test_answers_have_the_statuses_of_the_answers_track(record: Record, given: dict[str, GivenAnswer]) -> None:
     right = {"finder", "dropper", "skimmer", "guesser", "reader", "inventor"}
     assert {name for name, each in given.items() if each.scores["accuracy"]} == right
     without = {name: each.status for name, each in given.items() if each.status != "answered"}
     assert without == {
         "looper": "unreadable", "whisperer": "unreadable", "quitter": "unreadable", "nobody": "unreadable",
     }  # fmt: skip
-    assert record.statuses["searched"] == {"answered": 7, "unreadable": 4}
-    assert given["abstainer"].grade == "nothing" and record.abstained("searched") == 1
-    assert record.statuses["closed book"] == {"answered": 11}
-    assert record.reader == "script" and record.system == "agent(script, answers=yes, turns=8, calls=tags)"
+    assert record.answers.statuses["searched"] == {"answered": 7, "unreadable": 4}
+    assert given["abstainer"].grade == "nothing" and record.answers.abstained("searched") == 1
+    assert record.answers.statuses["closed book"] == {"answered": 11}
+    assert record.answers.reader == "script" and record.system == "agent(script, answers=yes, turns=8, calls=tags)"
 
 
 def test_citations_of_documents_that_do_not_exist_count_against_precision(given: dict[str, GivenAnswer]) -> None:
@@ -91,7 +94,7 @@ def test_citations_of_documents_that_do_not_exist_count_against_precision(given:
 
 
 def test_confidence_and_its_error_are_known_where_both_are_decided(
-    record: AnswerRecord, given: dict[str, GivenAnswer]
+    record: Record, given: dict[str, GivenAnswer]
 ) -> None:
     stated = {
         "finder": 0.9,
@@ -112,11 +115,11 @@ def test_confidence_and_its_error_are_known_where_both_are_decided(
     assert {name: each.scores["brier"] for name, each in given.items() if "brier" in each.scores} == pytest.approx(
         brier
     )
-    assert record.mean["searched"]["brier"] == pytest.approx(sum(brier.values()) / 7)
+    assert record.answers.mean["searched"]["brier"] == pytest.approx(sum(brier.values()) / 7)
 
 
 def test_the_path_has_repeated_searches_new_documents_and_where_the_name_came_from(
-    record: AnswerRecord, given: dict[str, GivenAnswer]
+    record: Record, given: dict[str, GivenAnswer]
 ) -> None:
     facts = {name: each.search for name, each in given.items() if each.search}
     assert {name: each.named for name, each in facts.items() if each.named} == {
@@ -127,8 +130,10 @@ def test_the_path_has_repeated_searches_new_documents_and_where_the_name_came_fr
     assert facts["skimmer"].new_relevant == (1, 2) and facts["looper"].new_relevant == (1,)
     assert facts["reader"].new_relevant == (0, 1)
     searches = [each.searches for each in facts.values()]
-    assert record.searching["searches"] == pytest.approx(sum(searches) / 11)
-    assert record.searching["guess"] == pytest.approx(2 / 11) and record.searching["find"] == pytest.approx(1 / 11)
+    assert record.answers.searching["searches"] == pytest.approx(sum(searches) / 11)
+    assert record.answers.searching["guess"] == pytest.approx(2 / 11) and record.answers.searching[
+        "find"
+    ] == pytest.approx(1 / 11)
     assert all(each.tokens > 0 for each in facts.values())
 
 
@@ -141,7 +146,7 @@ def test_hidden_documents_and_their_copies_reach_no_agent_and_the_dataset_stays(
         (record,) = r2med.answer(
             AGENT, data=data, conditions="searched", without="relevant", out=tmp_path / "out", setup=opened
         )
-    (answer,) = record.given(next((tmp_path / "out").rglob("*.answers.json")).parent)
+    (answer,) = StoredRecord(record, next((tmp_path / "out").rglob("*.answers.json"))).given()
     assert set(answer.read) == {"finder-n0", "finder-n1"}
     assert answer.scores["returned-recall"] == 0 and answer.scores["citation-relevance"] == 0
     assert {file: file.read_bytes() for file in data.iterdir()} == before
@@ -176,7 +181,7 @@ def test_only_the_first_questions_are_worked_on_and_their_ranking_is_set_apart(t
     assert len(whole.queries) == 11
     (ranking,) = collect(results=tmp_path / "out")
     assert len(ranking.record.per_query) == 11 and not ranking.record.apart
-    figures = part.cost_of("searched"), part.costs["retrieval"]
+    figures = answering_cost(part, "searched"), part.cost_of("retrieve")
     assert figures[0] and figures[0].calls == pytest.approx(figures[1].calls * 11 / 2), "as for the whole dataset"
 
 
@@ -191,12 +196,12 @@ def test_no_agent_gains_from_citations_without_a_search_an_empty_answer_or_a_ful
     with scripted_runtime(tmp_path, ODD_AGENTS) as opened:
         data = village(tmp_path / "set", list(ODD_AGENTS))
         (record,) = r2med.answer(AGENT, data=data, conditions="searched", out=tmp_path / "out", setup=opened)
-    answers = record.given(next((tmp_path / "out").rglob("*.answers.json")).parent)
+    answers = StoredRecord(record, next((tmp_path / "out").rglob("*.answers.json"))).given()
     given = {each.query: each for each in answers}
     assert given["finder"].scores["citation-relevance"] == 0
     assert given["dropper"].status == "unreadable" and given["dropper"].scores["cited-recall"] == 0
     assert given["skimmer"].status == "cut off" and given["skimmer"].failure == "context_length"
-    assert record.mean["searched"]["returned-recall"] == pytest.approx(2 / 3), "what it found counts"
+    assert record.answers.mean["searched"]["returned-recall"] == pytest.approx(2 / 3), "what it found counts"
 
 
 def test_confidence_minus_accuracy_has_an_interval_also_if_all_differences_are_equal() -> None:
@@ -225,7 +230,7 @@ def test_an_agent_chooses_an_option_by_its_letter(tmp_path: Path) -> None:
         (record,) = r2med.answer(
             AGENT, data=data, conditions="searched", form="choice", out=tmp_path / "out", setup=opened
         )
-    answers = record.given(next((tmp_path / "out").rglob("*.answers.json")).parent)
+    answers = StoredRecord(record, next((tmp_path / "out").rglob("*.answers.json"))).given()
     given = {each.query: each for each in answers}
     assert {name: each.status for name, each in given.items()} == {
         "finder": "answered", "dropper": "answered", "skimmer": "no option", "abstainer": "no option"

@@ -42,15 +42,15 @@ def test_a_command_that_was_stopped_goes_on_without_asking_anything_twice(tmp_pa
         runtime = setup(server, tmp_path / "home")
         asked = {"data": data, "conditions": ["closed book", "searched"], "out": tmp_path / "out", "setup": runtime}
         (stopped,) = r2med.answer("agent(any)", **asked)
-        assert stopped.statuses["searched"] == {"failed": 1} and "searched" not in stopped.searching
+        assert stopped.answers.statuses["searched"] == {"failed": 1} and "searched" not in stopped.answers.searching
         before, server.otherwise = len(server.requests), answering
         (record,) = r2med.answer("agent(any)", **asked)
         assert len(server.requests) == before + 1, "only the turn that failed is asked"
         r2med.answer("agent(any)", **{**asked, "out": tmp_path / "again"})
         assert len(server.requests) == before + 1
-    assert record.mean["searched"]["kept-recall"] == pytest.approx(2 / 3)
-    assert record.mean["searched"]["opened-recall"] == pytest.approx(1 / 3)
-    assert record.statuses["closed book"] == {"answered": 1}
+    assert record.answers.mean["searched"]["kept-recall"] == pytest.approx(2 / 3)
+    assert record.answers.mean["searched"]["opened-recall"] == pytest.approx(1 / 3)
+    assert record.answers.statuses["closed book"] == {"answered": 1}
 
 
 WAVERERS = ("finder", "dropper", "skimmer", "guesser", "reader", "inventor")
@@ -77,10 +77,10 @@ def test_each_repeat_has_its_own_conversations_and_compare_shows_what_is_chance(
         assert len(server.requests) == 3 * 6 * 3, "three turns about six questions in three repeats"
         again = r2med.answer("agent(any)", **{**asked, "out": tmp_path / "again"})
         assert len(server.requests) == 54, "nothing is asked twice"
-        assert [record.per_query for record in again] == [record.per_query for record in records]
+        assert [record.answers.per_query for record in again] == [record.answers.per_query for record in records]
         r2med.answer("agent(any, turns=9)", **asked)
         assert len(server.requests) == 54, "the other agent has the same conversations"
-    conversations = {record.conversations.sha256 for record in records if record.conversations}
+    conversations = {record.traces.sha256 for record in records if record.traces}
     assert len(conversations) == 3
     compared = r2med.compare(tmp_path / "out", answers=True, condition="searched", measure="confidence")
     for row in compared.systems:

@@ -20,7 +20,7 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Qrels
 from r2med.foundation.pages.finding import Finding
 from r2med.foundation.pages.html import page_html
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.pages.text_formats import page_markdown
 from support.datasets import r2med_folder
 from support.fork_server import Command
 

@@ -19,7 +19,7 @@ from r2med.data.dataset import Qrels, Query
 from r2med.data.overlays import OverlayLabel
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.pages.text_formats import page_markdown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 

@@ -2,7 +2,6 @@
 
 from itertools import product
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
 import pytest
@@ -10,11 +9,11 @@ from scipy.stats import t as student
 
 from r2med import compare
 from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correlations, worth, worth_tables
-from r2med.evaluation.records.answer_collection import collect_answers
-from r2med.evaluation.records.answer_record import AnswerRecord, answer_key
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.record import Record, record_key
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.estimate import Estimate
-from support.synthetic_answers import synthetic, write
+from r2med.foundation.pages.cells import Estimate
+from support.synthetic_answers import synthetic, varying, write
 
 SYSTEMS = {"bm25": 0.2, "dense": 0.4, "best": 0.8}
 QUESTIONS = 30
@@ -42,8 +41,8 @@ def test_answers_are_compared_paired_by_question_and_stratified(answers: Path) -
     best = next(pair for pair in compared.pairs if pair.a == "best · smollm2")
     assert best.significant
     rows = {
-        each.record.system: each.record.mean["retrieved"]["accuracy"]
-        for each in collect_answers([answers])
+        each.record.system: each.record.answers.mean["retrieved"]["accuracy"]
+        for each in collect([answers], kind="answers")
         if each.record.dataset.name == "Biology"
     }
     assert best.datasets["Biology"].difference == pytest.approx(100 * (rows["best"] - rows["bm25"]))
@@ -59,7 +58,7 @@ def test_without_passages_all_systems_are_equal(answers: Path) -> None:
 def test_the_interval_of_a_gain_stays_within_the_possible_range(tmp_path: Path) -> None:
     values = {"closed book": [0.0] * 6, "retrieved": [1.0] * 5 + [0.0]}
     write(synthetic(values), tmp_path)
-    (only,) = worth(collect_answers([tmp_path]))
+    (only,) = worth(collect([tmp_path], kind="answers"))
     assert only.gain is not None
     assert only.gain.high == 100
 
@@ -72,25 +71,25 @@ def test_answers_and_rankings_are_not_mixed_up(answers: Path) -> None:
 
 
 def test_gain_and_share_are_those_of_paired_questions(answers: Path) -> None:
-    found = {(each.name, each.dataset): each for each in worth(collect_answers([answers]))}
+    found = {(each.name, each.dataset): each for each in worth(collect([answers], kind="answers"))}
     assert len(found) == 9  # three systems on two datasets and over both
     each, record = found["best · smollm2", "Biology"], None
-    for kept in collect_answers(["best"], answers):
+    for kept in collect(["best"], answers, kind="answers"):
         record = kept.record if kept.record.dataset.name == "Biology" else record
     assert record is not None and each.gain and each.random and each.share
-    mean = {condition: values["accuracy"] for condition, values in record.mean.items()}
+    mean = {condition: values["accuracy"] for condition, values in record.answers.mean.items()}
     assert each.gain.value == pytest.approx(100 * (mean["retrieved"] - mean["closed book"]))
     assert each.random.value == pytest.approx(100 * (mean["random"] - mean["closed book"]))
     gap = mean["relevant"] - mean["closed book"]
     assert each.share.value == pytest.approx((mean["retrieved"] - mean["closed book"]) / gap)
     assert each.share.low is not None and each.share.low < each.share.value
-    (across,) = correlations(collect_answers([answers]))
+    (across,) = correlations(collect([answers], kind="answers"))
     assert (across.reader, across.systems, across.questions) == ("smollm2", 3, 2 * QUESTIONS)
     assert across.observed is not None and across.observed > 0.9
 
 
 def test_datasets_may_be_named_by_group_or_folder(answers: Path, tmp_path: Path) -> None:
-    collection = collect_answers([answers])
+    collection = collect([answers], kind="answers")
     (tmp_path / "nothing").mkdir()
     for data, names in ((["clinical-case"], {"PMC-Clinical"}), (["R2MED"], {"Biology", "PMC-Clinical"})):
         assert {each.dataset for each in worth(collection, data=data)} - {ALL_DATASETS} == names
@@ -100,10 +99,10 @@ def test_datasets_may_be_named_by_group_or_folder(answers: Path, tmp_path: Path)
 
 def test_a_condition_that_was_not_asked_leaves_its_columns_empty(tmp_path: Path) -> None:
     write(synthetic({"closed book": [0, 1] * 5, "retrieved": [1, 1] * 5}), tmp_path)
-    (each,) = worth(collect_answers([tmp_path]))
+    (each,) = worth(collect([tmp_path], kind="answers"))
     assert each.gain is not None and each.gain.value == 50
     assert each.random is None and each.share is None
-    assert correlations(collect_answers([tmp_path])) == []
+    assert correlations(collect([tmp_path], kind="answers")) == []
 
 
 def test_a_report_about_answers_has_tables_of_their_worth(answers: Path, tmp_path: Path) -> None:
@@ -113,9 +112,10 @@ def test_a_report_about_answers_has_tables_of_their_worth(answers: Path, tmp_pat
     assert "best · smollm2,all datasets,60" in (tmp_path / "worth.csv").read_text()
 
 
-def in_repeat(record: AnswerRecord, repeat: int) -> AnswerRecord:
+def in_repeat(record: Record, repeat: int) -> Record:
     settings = {**record.settings, **({"repeat": repeat} if repeat else {})}
-    return record.model_copy(update={"varies": True, "settings": settings, "key": answer_key(settings, "Biology")})
+    key = record_key(settings, "Biology", "answers")
+    return varying(record).model_copy(update={"settings": settings, "key": key})
 
 
 def repeated(folder: Path, shift: float, system: str = "bm25", repeats: int = 5) -> Worth:
@@ -127,7 +127,7 @@ def repeated(folder: Path, shift: float, system: str = "bm25", repeats: int = 5)
         values = {"closed book": closed.tolist(), "retrieved": retrieved.tolist(), "relevant": relevant.tolist()}
         made = synthetic(values, system, retrieval=np.full(40, repeat / 10).tolist())
         write(in_repeat(made, repeat), folder)
-    [found] = worth(collect_answers([folder]))
+    [found] = worth(collect([folder], kind="answers"))
     return found
 
 
@@ -147,9 +147,9 @@ def test_what_retrieval_is_worth_contains_the_chance_of_the_runs(tmp_path: Path)
         assert wide is not None and narrow is not None
         assert half(wide) > 2 * half(narrow)
     runs = [
-        np.mean([row["accuracy"] for row in each.record.per_query["retrieved"].values()])
-        - np.mean([row["accuracy"] for row in each.record.per_query["closed book"].values()])
-        for each in collect_answers([tmp_path / "0.05"])
+        np.mean([row["accuracy"] for row in each.record.answers.per_query["retrieved"].values()])
+        - np.mean([row["accuracy"] for row in each.record.answers.per_query["closed book"].values()])
+        for each in collect([tmp_path / "0.05"], kind="answers").runs_of_all
     ]
     assert shifted.gain is not None
     assert shifted.gain.value == pytest.approx(100 * np.mean(runs))
@@ -160,11 +160,11 @@ def test_what_retrieval_is_worth_contains_the_chance_of_the_runs(tmp_path: Path)
 
 def test_a_row_of_few_runs_says_so_and_its_interval_is_of_the_questions(tmp_path: Path) -> None:
     once = repeated(tmp_path / "once", 0.05, repeats=1)
-    table, *_ = worth_tables(collect_answers([tmp_path / "once"]))
+    table, *_ = worth_tables(collect([tmp_path / "once"], kind="answers"))
     assert table.rows[0][table.heads.index("runs")] == "one run"
     plain = synthetic({"closed book": [0.0] * 40, "retrieved": [1.0, 0.0] * 20})
     write(plain, tmp_path / "plain")
-    assert "runs" not in worth_tables(collect_answers([tmp_path / "plain"]))[0].heads
+    assert "runs" not in worth_tables(collect([tmp_path / "plain"], kind="answers"))[0].heads
     assert (once.runs, once.varies) == (1, True)
 
 
@@ -173,15 +173,15 @@ def test_the_correlation_across_systems_is_that_of_the_means_over_runs(tmp_path:
     for system, repeat in product(("bm25", "dense", "best"), range(3)):
         ndcg, right = random.uniform(0, 1, (2, 12)).tolist()
         write(in_repeat(synthetic({"retrieved": right}, system, retrieval=ndcg), repeat), tmp_path)
-    collection = collect_answers([tmp_path])
+    collection = collect([tmp_path], kind="answers")
     [found] = correlations(collection)
     scores = [
         [
             np.mean(values)
             for values in zip(
                 *[
-                    (fmean(each.record.retrieval.values()), each.record.mean["retrieved"]["accuracy"])
-                    for each in collection
+                    (each.record.mean["nDCG@10"], each.record.answers.mean["retrieved"]["accuracy"])
+                    for each in collection.runs_of_all
                     if each.record.system == system
                 ],
                 strict=True,

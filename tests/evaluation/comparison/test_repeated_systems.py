@@ -11,7 +11,7 @@ from r2med.evaluation.comparison.gaps import Pair
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
 from r2med.evaluation.comparison.standings import intervals
 from r2med.evaluation.comparison.verdicts import warnings
-from r2med.foundation.pages.latex import table_latex
+from r2med.foundation.pages.text_formats import table_latex
 from support.facts import some_states
 from support.records import collection, record, records, repeated
 

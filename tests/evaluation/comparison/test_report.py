@@ -13,7 +13,7 @@ from r2med import compare
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.comparison.report_tables import score_table
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.csv_text import table_csv
+from r2med.foundation.pages.text_formats import table_csv
 from support.records import collection, records, write_records
 
 SYSTEMS = {"weak": 0.3, "twin": 0.3, "strong": 0.5}

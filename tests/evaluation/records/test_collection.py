@@ -15,7 +15,8 @@ from r2med.data.runs import Run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.records import collection
 from r2med.evaluation.records.collection import checked, collect
-from r2med.evaluation.records.record import OverlayFacts, Record, StageFacts
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import OverlayFacts, StageFacts
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.evaluation.running.results import Cell, Results

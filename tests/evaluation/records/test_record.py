@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record, RunFacts, StageFacts
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import DatasetFacts, FileFacts, RunFacts, StageFacts
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import sha256

@@ -9,7 +9,8 @@ import pytest
 
 from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.records.collection import checked, collect
-from r2med.evaluation.records.record import Record, RunFacts
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import RunFacts
 from r2med.evaluation.records.repeats import mixed_repeats, with_valid_repeat
 from r2med.evaluation.records.stored_records import StoredRecord, equal_repeats, missing_repeats
 from r2med.foundation.core.errors import UserError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from r2med import run
-from r2med.evaluation.records.record import OverlayFacts, Record
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import OverlayFacts
 from r2med.evaluation.records.used_labels import published_name, used_labels
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.evaluation.records.collection import collect, may_be_record
+from r2med.evaluation.records.collection import collect, record_files
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import plan_run
@@ -112,9 +112,8 @@ def test_a_lock_says_nothing_about_results_that_were_there_before(plan: Path, mi
     results = r2med.run(data=mini, out=out, lock=plan)
     assert "before the lock, which decides nothing about it" in next(iter(results)).error
     assert kept.path.read_bytes() == made  # its date is not replaced
-    for file in out.rglob("*.json"):
-        if may_be_record(file):
-            Record.read(file).model_copy(update={"lock": late.digest}).write(file)
+    for file in record_files(out):
+        Record.read(file).model_copy(update={"lock": late.digest}).write(file)
     with error_states("the record of bm25 on mini was made before this lock", "--out DIR", "--results DIR"):
         r2med.compare(results=out, lock=plan)
 

@@ -1,15 +1,15 @@
 """Every kind of block has one look in each format: headings, paragraphs, lists, verbatim texts and tables."""
 
 import io
-import json
 import re
 
 from rich.console import Console
 
 from r2med.foundation.pages.cells import Column
+from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Bullets, Page, Paragraph, Section, Table, Verbatim
-from r2med.foundation.pages.rendering import rendered
 from r2med.foundation.pages.terminal import print_page
+from r2med.foundation.pages.text_formats import page_csv, page_latex, page_markdown, page_value
 from r2med.foundation.text.highlight import Words
 
 FEVER = "Nobody knew why. The fever came back with a rash."
@@ -155,16 +155,16 @@ def test_colours_of_a_terminal_show_tones_and_the_sources_of_words() -> None:
 
 
 def test_markdown_has_every_block() -> None:
-    assert rendered(PAGE, "markdown") == MARKDOWN
+    assert page_markdown(PAGE) == MARKDOWN
 
 
 def test_html_has_every_block_and_draws_counts_as_bars() -> None:
-    section = re.search("<section.*</section>", rendered(PAGE, "html"), re.DOTALL)
+    section = re.search("<section.*</section>", page_html(PAGE), re.DOTALL)
     assert section and re.sub("<svg.*?</svg>", "BAR", section[0]) == "".join(HTML)
 
 
 def test_json_has_the_texts_of_blocks_and_their_tables() -> None:
-    (section,) = json.loads(rendered(PAGE, "json"))["sections"]
+    (section,) = page_value(PAGE)["sections"]
     assert section["texts"] == [
         "A sentence.",
         "It is set off.",
@@ -185,6 +185,6 @@ def test_json_has_the_texts_of_blocks_and_their_tables() -> None:
 
 
 def test_csv_and_latex_have_the_tables() -> None:
-    assert rendered(PAGE, "csv") == "name,score\nbm25,12.345\n\n,count\nshort,2\nlong,1\n"
-    assert rendered(PAGE, "latex").count("\\begin{table}") == 2
-    assert "\\caption{Scores One run.}" in rendered(PAGE, "latex")
+    assert page_csv(PAGE) == "name,score\nbm25,12.345\n\n,count\nshort,2\nlong,1\n"
+    assert page_latex(PAGE).count("\\begin{table}") == 2
+    assert "\\caption{Scores One run.}" in page_latex(PAGE)

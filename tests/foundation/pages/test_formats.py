@@ -6,18 +6,25 @@ import csv
 import io
 import json
 import re
+from collections.abc import Callable, Mapping
 
 import pytest
 from rich.console import Console
 
-from r2med.foundation.pages.cells import Column, Kind, Marked, Value, shown
-from r2med.foundation.pages.csv_text import csv_rows, table_csv
-from r2med.foundation.pages.estimate import Estimate
-from r2med.foundation.pages.latex import table_latex
-from r2med.foundation.pages.markdown import table_markdown
+from r2med.foundation.pages.cells import Column, Estimate, Kind, Marked, Value, shown
+from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Bullets, Dots, Page, Paragraph, Section, Table, Verbatim
-from r2med.foundation.pages.rendering import FORMATS, rendered
 from r2med.foundation.pages.terminal import print_page
+from r2med.foundation.pages.text_formats import (
+    csv_rows,
+    page_csv,
+    page_latex,
+    page_markdown,
+    page_value,
+    table_csv,
+    table_latex,
+    table_markdown,
+)
 
 HOSTILE = r"[a]_b|<script>*&%$#{}~^\ → x × α ≈"
 PAPER = Table(
@@ -55,6 +62,14 @@ EVERYTHING = Page(
     [(HOSTILE, HOSTILE, HOSTILE)],
     HOSTILE,
 )
+
+RENDERERS: Mapping[str, Callable[[Page], str]] = {
+    "markdown": page_markdown,
+    "latex": page_latex,
+    "csv": page_csv,
+    "json": lambda page: json.dumps(page_value(page), ensure_ascii=False),
+    "html": page_html,
+}
 
 
 def printed(page: Page, width: int = 100) -> str:
@@ -136,7 +151,7 @@ def test_an_estimate_takes_three_columns_of_csv_and_two_of_text() -> None:
 
 
 def test_json_has_the_kind_of_each_column_and_exact_values() -> None:
-    value = json.loads(rendered(Page("t", [Section("", [ESTIMATES])]), "json"))
+    value = page_value(Page("t", [Section("", [ESTIMATES])]))
     assert value["sections"][0]["tables"] == [
         {
             "name": "shares",
@@ -146,9 +161,9 @@ def test_json_has_the_kind_of_each_column_and_exact_values() -> None:
     ]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", RENDERERS)
 def test_nothing_of_the_data_is_markup_in_any_format(form: str) -> None:
-    text = rendered(EVERYTHING, form)
+    text = RENDERERS[form](EVERYTHING)
     assert "a]" in text or "a\\]" in text
     if form == "html":
         assert "<script" not in text

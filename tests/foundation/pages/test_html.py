@@ -2,7 +2,7 @@
 
 import re
 
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Dots, Page, Section, Table
 

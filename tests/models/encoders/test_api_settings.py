@@ -1,7 +1,6 @@
 """Encoders behind an API: keys are never shown; base URLs, missing libraries and wrong cards."""
 
 import logging
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.runtime.setup import flag_of
 from r2med.foundation.store import Store
 from r2med.models.encoders.api_encoder import ApiEncoder
 from r2med.models.encoders.embedding_apis import EMBEDDING_APIS
@@ -96,5 +95,5 @@ def test_a_card_of_another_kind_is_refused(home: Path) -> None:
 
 
 def test_the_help_of_base_url_names_the_environment_variables_of_embedding_apis() -> None:
-    told = next(field.metadata["flag"].help for field in fields(Setup) if field.name == "base_url")
+    told = flag_of("base_url").help
     assert "for any LLM" in told and EMBEDDING_APIS["openai"].url_variable in told

@@ -15,14 +15,14 @@ from r2med.assessment.answers.answer_options import options_of
 from r2med.data import Dataset, load
 from r2med.data.dataset import Query
 from r2med.data.runs.run import Run
-from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_facts import AnswerFacts, GivenAnswer
 from r2med.evaluation.records.record import Record
 from r2med.foundation.store import Store
 from r2med.publication.leaderboard.submission import read_entry
 from r2med.publication.leaderboard.verification import Verification
 from support.answer_records import answer_record, answered, rescored
 from support.searching_agents import scripted_runtime, village
-from support.synthetic_answers import write
+from support.synthetic_answers import with_answers, write
 
 DATA = "demo/MedQA-Diag"
 
@@ -49,27 +49,24 @@ def honest(ranking: Path, dataset: Dataset) -> list[GivenAnswer]:
     return [rescored(each, dataset) for each in answered(dataset, lists=lists)]
 
 
-def without_nuggets(record: AnswerRecord) -> AnswerRecord:
+def without_nuggets(record: Record) -> Record:
     """Return a record of answers that were not matched with nuggets."""
-    assert record.judge is not None
-    controls = {kind: count for kind, count in record.judge.controls.items() if "nuggets" not in kind}
-    judge = record.judge.model_copy(update={"controls": controls})
-    return record.model_copy(
-        update={"nuggets": "", "settings": {**record.settings, "nuggets": ""}, "judge": judge, "retrieval": {}}
-    )
+    assert record.answers.judge is not None
+    controls = {kind: count for kind, count in record.answers.judge.controls.items() if "nuggets" not in kind}
+    judge = record.answers.judge.model_copy(update={"controls": controls})
+    settings = {**record.settings, "nuggets": ""}
+    return with_answers(record, nuggets="", judge=judge).model_copy(update={"settings": settings})
 
 
 def written(answers: Sequence[GivenAnswer], dataset: Dataset, ranking: Path, folder: Path, **facts: Any) -> Path:
     """Write answers with their record and submit them with their ranking. Return the entry; files lie beside it."""
     [path] = [file for file in ranking.rglob("*.json") if not file.name.startswith(".") and "answers" not in file.name]
     plain = Record.read(path)
-    ndcg = {query: values["nDCG@10"] for query, values in plain.per_query.items()}
     record = answer_record(answers, dataset)
-    nuggets = facts.get("nuggets", "")
-    settings = {**record.settings, "retrieval": plain.key, "nuggets": nuggets}
-    record = without_nuggets(record).model_copy(
-        update={"nuggets": nuggets, "settings": settings, "retrieval": ndcg, **facts}
-    )
+    settings = {**record.settings, "retrieval": plain.key, "nuggets": ""}
+    of_answers = {name: facts.pop(name) for name in [*facts] if name in AnswerFacts.model_fields}
+    record = with_answers(without_nuggets(record), **of_answers)
+    record = record.model_copy(update={"settings": settings, **facts})
     write(record, folder, answers)
     entry = folder / "entry.json"
     submit([ranking, folder], entry)
@@ -92,7 +89,7 @@ def test_honest_answers_match_and_grades_of_llms_are_not_verified(
     assert of_answers.unverified == ("the grades of the judge gpt4",)
     assert "matches; not verified: the grades of the judge gpt4" in str(of_answers)
     [kept] = read_entry(entry).answers
-    assert kept.answers is not None and "/" not in kept.answers.file
+    assert kept.answers.file is not None and "/" not in kept.answers.file.file
 
 
 def changed(change: Callable[[GivenAnswer], dict[str, Any]], condition: str = "retrieved") -> Any:
@@ -139,7 +136,7 @@ def test_values_of_the_record_that_do_not_fit_are_refused(
     unknown = {**record.queries, "nowhere": next(iter(record.queries.values()))}
     entry = written(honest, dataset, ranking, tmp_path, queries=unknown)
     assert "its questions and their facts are not those of" in checked(entry, ranking, tmp_path)[1].fault
-    entry = written(honest, dataset, ranking, tmp_path, statuses={**record.statuses, **counts})
+    entry = written(honest, dataset, ranking, tmp_path, statuses={**record.answers.statuses, **counts})
     assert "its counts of answers in the condition closed book are wrong" in checked(entry, ranking, tmp_path)[1].fault
     [answers] = tmp_path.rglob("*.answers.jsonl")
     answers.write_text(answers.read_text().replace("gout", "flu") + "\n")
@@ -194,11 +191,11 @@ def test_answers_without_their_file_and_means_that_do_not_fit_cannot_be_submitte
     write(answer_record(honest, dataset), tmp_path, honest)
     submit([path], tmp_path / "entry.json")
     body = json.loads((tmp_path / "entry.json").read_text())
-    body["answers"][0]["mean"]["retrieved"]["accuracy"] = 1.0
+    body["answers"][0]["answers"]["mean"]["retrieved"]["accuracy"] = 1.0
     (tmp_path / "entry.json").write_text(json.dumps(body))
     [of_entry] = verify([tmp_path / "entry.json"], tmp_path)
     assert "was altered after it was written" in of_entry.fault
-    assert AnswerRecord.read(path).mean["retrieved"]["accuracy"] < 1
+    assert Record.read(path).answers.mean["retrieved"]["accuracy"] < 1
 
 
 def test_answers_of_an_agent_match_without_its_conversations(tmp_path: Path, store: Store) -> None:

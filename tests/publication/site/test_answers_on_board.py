@@ -13,9 +13,9 @@ import pytest
 from r2med import submit
 from r2med.data import load
 from r2med.data.nuggets_file import Nugget, Nuggets
-from r2med.evaluation.records.answer_collection import StoredAnswers
-from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer
+from r2med.evaluation.records.answer_facts import CitedSentence, GivenAnswer
 from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
@@ -23,7 +23,8 @@ from r2med.publication.leaderboard.entry_verdicts import NO_VERDICT, EntryVerdic
 from r2med.publication.site import answer_texts, make_board
 from r2med.publication.site.board_answers import read_board_answers
 from support.answer_records import JUDGE, answer_record, answered
-from support.synthetic_answers import write
+from support.facts import some_states
+from support.synthetic_answers import with_answers, write
 
 from .conftest import HOSTILE, Open, unreached, whole
 from .test_pages import CONTRAST
@@ -97,8 +98,8 @@ def test_a_row_has_the_means_of_its_record_and_the_gain_on_the_same_questions(si
     (view,) = value(site, "answers")
     row = next(row for row in view["rows"] if (row["system"], row["reader"]) == (PLAIN, READERS[0]))
     kept = read_board_answers([records], collect([records]))
-    record = next(each.record for each in kept if each.record.name == row["name"])
-    mean = {condition: values["accuracy"] for condition, values in record.mean.items()}
+    record = next(each.record for each in kept if each.record.display_name == row["name"])
+    mean = {condition: values["accuracy"] for condition, values in record.answers.mean.items()}
     accuracy = row["scores"]["retrieved"]["accuracy"]
     assert accuracy["value"] == pytest.approx(mean["retrieved"])
     assert accuracy["low"] < accuracy["value"] < accuracy["high"]
@@ -107,10 +108,10 @@ def test_a_row_has_the_means_of_its_record_and_the_gain_on_the_same_questions(si
     assert "citation-support" not in row["scores"]["closed book"]
     size = len(record.queries)
     assert row["cost"] == row["costs"]["retrieved"]
-    for condition, cost in record.reader_costs.items():
+    for condition, cost in record.answers.costs.items():
         assert row["costs"][condition]["dollars"] == pytest.approx(cost.dollars / size)
-    searched = record.costs["retrieval"].seconds / size
-    assert row["cost"]["seconds"] == pytest.approx(record.reader_costs["retrieved"].seconds / size + searched)
+    searched = record.cost_of("retrieve").seconds / size
+    assert row["cost"]["seconds"] == pytest.approx(record.answers.costs["retrieved"].seconds / size + searched)
     assert row["costs"]["closed book"]["seconds"] < row["costs"]["relevant"]["seconds"] < row["cost"]["seconds"]
     assert row["judge"]["names"] == [JUDGE]
 
@@ -147,10 +148,9 @@ def test_passages_that_no_ranking_shows_come_with_the_answer(site: Path, dataset
 def test_nuggets_have_their_texts_only_if_they_are_those_of_the_record(records: Path, dataset: Any) -> None:
     nuggets = Nuggets.of([Nugget("0", "n1", "Vessels constrict.", vital=False)])
     source = next(iter(read_board_answers([records], collect([records]))))
-    reading = answer_texts._Reading(source, ())
+    reading = answer_texts._Reading(source.record.answers, ())
     assert answer_texts._known(reading, "0", nuggets) == {}
-    record = source.record.model_copy(update={"nuggets": nuggets.digest})
-    reading = answer_texts._Reading(StoredAnswers(record, source.path), ())
+    reading = answer_texts._Reading(with_answers(source.record, nuggets=nuggets.digest).answers, ())
     known = answer_texts._known(reading, "0", nuggets)
     given = GivenAnswer(query="0", condition="retrieved", status="answered", nuggets={"n1": "support", "n2": "none"})
     assert list(answer_texts._nuggets(given, known)) == [
@@ -164,19 +164,20 @@ def test_a_record_that_cannot_be_shown_is_left_out_and_the_newest_counts(
 ) -> None:
     collection = collect([records])
     first = next(records.rglob("*.answers.json"))
-    sound = AnswerRecord.read(first)
+    sound = Record.read(first)
     elsewhere = sound.dataset.model_copy(update={"fingerprint": "0" * 64})
     newer = {"created": "2027-01-01T00:00:00+00:00"}
-    changes: list[dict[str, Any]] = [{"dataset": elsewhere}, {"mean": {}}, {}, newer]
+    forged = {"answers": sound.answers.model_copy(update={"mean": {}})}
+    changes: list[dict[str, Any]] = [{"dataset": elsewhere}, forged, {}, newer]
     for number, update in enumerate(changes):
         sound.model_copy(update=update).write(tmp_path / f"{number}.answers.json")
     with caplog.at_level(logging.WARNING):
         (kept,) = read_board_answers([tmp_path], collection)
     assert kept.path.name == "3.answers.json"
-    renamed, foreign, damaged = caplog.messages
-    assert "shown as own/Biology" in renamed
-    assert "the board has no record of a system on its data" in foreign
-    assert "1.answers.json" in damaged
+    some_states(caplog.messages, "shown as own/Biology")
+    some_states(caplog.messages, "the board has no record of a system on its data")
+    some_states(caplog.messages, "1.answers.json", "is left out")
+    some_states(caplog.messages, "1 older record left out")
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +185,7 @@ def entries(records: Path, dataset: Any) -> Path:
     """An entry of two systems and a reader, and a later one that claims one of these cells again."""
     folder = records.parent / "entries"
     rankings = sorted(path for path in records.rglob("*.json") if "answers" not in path.name)
-    answers = [path for path in records.rglob("*.answers.json") if AnswerRecord.read(path).reader == READERS[0]]
+    answers = [path for path in records.rglob("*.answers.json") if Record.read(path).answers.reader == READERS[0]]
     submit([*rankings, *answers], folder / "first.json")
     given = answered(dataset)
     again = answer_record(given, dataset, PLAIN, READERS[0])
@@ -299,7 +300,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if each.query in asked[:2]
         ]
         for reader, answers in (("whole", given), ("tried", few)):
-            record = answer_record(answers, dataset, PLAIN, reader).model_copy(update={"form": form})
+            record = with_answers(answer_record(answers, dataset, PLAIN, reader), form=form)
             write(record, place / "results", answers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("R2MED_HOME", str(place / "home"))

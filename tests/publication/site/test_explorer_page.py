@@ -12,7 +12,7 @@ import pytest
 
 from r2med.data import load
 from r2med.evaluation.records.collection import collect
-from r2med.evaluation.records.record import FileFacts, StageFacts
+from r2med.evaluation.records.record_facts import FileFacts, StageFacts
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.cost import NOTHING

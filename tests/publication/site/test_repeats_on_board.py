@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from r2med.evaluation.comparison.answer_worth import worth
-from r2med.evaluation.records.answer_collection import collect_answers
-from r2med.evaluation.records.answer_record import answer_key
+from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.record import record_key
 from r2med.foundation.core.cost import Cost
 from r2med.publication.site.answer_rows import answers_value
 from r2med.publication.site.board_answers import read_board_answers
 from r2med.publication.site.leaderboard import site_value
 from support.records import collection, record, repeated
-from support.synthetic_answers import synthetic, write
+from support.synthetic_answers import synthetic, varying, write
 
 SYSTEMS = {"often(x)": (0.5, 4), "once(x)": (0.4, 1), "bm25": (0.3, -1)}
 
@@ -57,8 +57,8 @@ def test_answers_of_several_runs_have_their_means_and_intervals_of_questions_and
         right = {"retrieved": (easy + 0.2 * repeat / 3).tolist(), "closed book": easy.tolist()}
         made = synthetic(right)
         settings = {**made.settings, **({"repeat": repeat} if repeat else {})}
-        changes = {"varies": True, "settings": settings, "key": answer_key(settings, "Biology")}
-        write(made.model_copy(update=changes), tmp_path)
+        changes = {"settings": settings, "key": record_key(settings, "Biology", "answers")}
+        write(varying(made).model_copy(update=changes), tmp_path)
     read = collection([record("bm25", "Biology", [0.5] * 30)])
     answers = read_board_answers([tmp_path], read)
     [view] = answers_value(answers, read, ["Biology"])
@@ -66,7 +66,7 @@ def test_answers_of_several_runs_have_their_means_and_intervals_of_questions_and
     assert row["runs"] == "4 runs"
     found = row["scores"]["retrieved"]["accuracy"]
     assert found["value"] == pytest.approx(easy.mean() + 0.1, abs=1e-4)
-    [gain] = [each.gain for each in worth(collect_answers([tmp_path]))]
+    [gain] = [each.gain for each in worth(collect([tmp_path], kind="answers"))]
     assert gain is not None and gain.low is not None and gain.high is not None
     assert (row["gain"]["low"], row["gain"]["high"]) == pytest.approx((gain.low / 100, gain.high / 100), abs=1e-4)
     assert row["gain"]["high"] - row["gain"]["low"] > 0.2, "without the runs all gains are equal"

@@ -10,6 +10,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import retriever
+from r2med.foundation.runtime.stages import Stage
 from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.fusion import Fusion
@@ -190,3 +191,18 @@ def test_the_depth_limits_the_documents_of_each_part(store):
     assert set(fused(parts, store, depth=1)) == {"a", "c"}
     assert set(fused(parts, store, depth=2)) == {"a", "b", "c", "d"}
     assert fused(parts, store) == fused(parts, store, depth=1000)
+
+
+class Listing(Stage, kind="retrieve"):
+    """A retriever with a setting that cannot be hashed."""
+
+    name: str = "listing"
+    documents: list[str]
+
+    def search(self, dataset, queries, k, runtime):
+        found = dict.fromkeys(self.documents, 1.0)
+        return Searched(Run.of({query.query.id: found for query in queries}))
+
+
+def test_a_part_of_a_user_may_have_a_list_as_a_setting(store):
+    assert set(fused((Listing(documents=["a"]), Listing(documents=["a", "b"])), store)) == {"a", "b"}

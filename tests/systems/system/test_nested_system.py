@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -213,7 +212,7 @@ def test_candidates_can_be_fused_with_a_system(store: Store, tmp_path: Path) -> 
     system = System.parse(f"run:{file}+[rm3 → bm25]", Setup(store=store))
     assert ranked(system.name, store) == ranked("bm25+[rm3 → bm25]", store)
     with pytest.raises(UserError, match="name the rerankers that follow it"):
-        System.parse("[rm3 → bm25]+bm25", replace(Setup(store=store), candidates=file))
+        System.parse("[rm3 → bm25]+bm25", Setup(store=store, candidates=file))
 
 
 def test_notices_and_traces_of_a_part_are_those_of_the_whole(store: Store) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from r2med.assessment.answers.answer_rule import by_rule
 from r2med.data.nuggets_file import Nugget
-from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
 from r2med.evaluation.records.answer_words import RIGHT, NuggetVerdict, can_be_right
 from r2med.foundation.core.search_steps import SearchStep
 

@@ -9,7 +9,7 @@ from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.panels.planted_controls import UNTESTED, ControlTest
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
-from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts
+from r2med.evaluation.records.answer_facts import GivenAnswer, JudgeFacts
 from r2med.evaluation.records.answer_words import RIGHT
 from r2med.models.llm.llm_cards import LLMCard
 

@@ -22,7 +22,12 @@ from r2med.assessment.answers.answering_agents import (
     answering_system,
 )
 from r2med.assessment.answers.judged_answers import AnswerJudging
-from r2med.assessment.answers.new_answer_record import answer_record_path, recorded_answers, write_answer_record
+from r2med.assessment.answers.new_answer_record import (
+    answer_record_path,
+    named_again,
+    recorded_answers,
+    write_answer_record,
+)
 from r2med.assessment.answers.reader import AnswerReader, ReaderAnswers
 from r2med.assessment.answers.reader_prompts import ReaderQuestion, prompts_digest
 from r2med.assessment.answers.reading import DEPTH, asked_queries
@@ -31,10 +36,10 @@ from r2med.assessment.answers.searched_answers import agent_cost, searched_answe
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
-from r2med.evaluation.records.answer_record import AnswerRecord, CitedSentence, GivenAnswer, answer_key
+from r2med.evaluation.records.answer_facts import CitedSentence, GivenAnswer
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, AnswerForm, Condition
 from r2med.evaluation.records.collection import collect
-from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record import Record, record_key
 from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.batch import RunPlan, plan_run
@@ -73,20 +78,20 @@ def _stand_in(question: ReaderQuestion, system: str, reader: str) -> GivenAnswer
 class AnsweredSystems:
     """The records of readers, and the errors of the combinations that have none. It is a sequence of its records."""
 
-    records: tuple[AnswerRecord, ...]
+    records: tuple[Record, ...]
     """One record for each system, reader, dataset and repeat."""
     errors: tuple[str, ...]
     """One line for each combination that has no record."""
     reused: int
     """Number of records that existed already."""
 
-    def __iter__(self) -> Iterator[AnswerRecord]:
+    def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
 
     def __len__(self) -> int:
         return len(self.records)
 
-    def __getitem__(self, number: int) -> AnswerRecord:
+    def __getitem__(self, number: int) -> Record:
         return self.records[number]
 
 
@@ -203,13 +208,13 @@ class AnswerPlan:
         errors: list[str] = [
             f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None
         ]
-        known: dict[Path, AnswerRecord] = {}
+        known: dict[Path, Record] = {}
         work: list[_ReaderWork] = []
         order: list[Path] = []
         for each in self._readings(out, [cell.record for cell in results if cell.record], errors):
             order.append(each.path)
             if (record := recorded_answers(each.path, each.key)) and self._is_trusted(record):
-                known[each.path] = record
+                known[each.path] = named_again(each.path, record)
             else:
                 work.append(each)
         reused = len(known)
@@ -238,19 +243,20 @@ class AnswerPlan:
             dataset = datasets[record.dataset.name]
             run = run_path(record_path(out, record.system, dataset, record.key, record.apart))
             for reader in self.readers(systems[record.system]):
-                if self.runtime.setup.repeat and not self.varies(record, reader):
+                if self.runtime.setup.repeat and not any(self.varies(record, reader).values()):
                     continue
                 try:
-                    key = answer_key(self.key(dataset, record, reader), dataset.fingerprint)
+                    key = record_key(self.key(dataset, record, reader), dataset.fingerprint, "answers")
                 except UserError as error:
                     errors.append(f"{record.system} · {reader.card.spec} on {dataset.name}: {error}")
                 else:
                     path = answer_record_path(out, record.system, dataset.name, reader.card.spec, key)
                     yield _ReaderWork(dataset, record, reader, run, path, key)
 
-    def _is_trusted(self, record: AnswerRecord) -> bool:
+    def _is_trusted(self, record: Record) -> bool:
         """Return True if the judge of a record was tested, or if this command uses untested judges."""
-        return self.untested or not record.judge or not record.judge.trust
+        judge = record.answers.judge
+        return self.untested or not judge or not judge.trust
 
     def _check_controls(self, work: Sequence[_ReaderWork]) -> None:
         """Raise UserError if the answers will give too few controls, before readers are paid for."""
@@ -287,7 +293,7 @@ class AnswerPlan:
         # What the agent spent is a part of the cost of the search.
         return replace(said, given=[*said.given, *found], costs={**said.costs, SEARCHED: agent_cost(found)})
 
-    def _written(self, read: Sequence[_ReaderSaid]) -> list[AnswerRecord]:
+    def _written(self, read: Sequence[_ReaderSaid]) -> list[Record]:
         """Score answers and write their records."""
         judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
         sheets = [each.sheet for each in read]
@@ -295,7 +301,7 @@ class AnswerPlan:
             done = scored(sheets, judge, untested=self.untested)
         return [self._record(each, scores) for each, scores in zip(read, done, strict=True)]
 
-    def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> AnswerRecord:
+    def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> Record:
         dataset, retrieval, reader = each.work.dataset, each.work.retrieval, each.work.reader
         form, nuggets = self._form(dataset), each.sheet.nuggets
         return write_answer_record(
@@ -341,11 +347,15 @@ class AnswerPlan:
             **repeat_setting(self.runtime.setup.repeat),
         }
 
-    def varies(self, retrieval: Record, reader: AnswerReader) -> bool:
-        """Return True if another run can give other scores: the system, the reader or the judge varies."""
+    def varies(self, retrieval: Record, reader: AnswerReader) -> dict[str, bool]:
+        """Return for each stage whether another run of it can give other results."""
         judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
         asks = any(condition != SEARCHED for condition in self.conditions)  # an agent that searched has answered
-        return retrieval.varies or (asks and reader.varies) or (judge is not None and judge.varies)
+        return {
+            "retrieve": retrieval.varies,
+            "read": asks and reader.varies,
+            "judge": judge is not None and judge.varies,
+        }
 
     def _questions(self, reader: AnswerReader, dataset: Dataset, lists: Lists | None) -> list[ReaderQuestion]:
         """Return the questions to a reader. Raises UserError if there are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from r2med.evaluation.records.answer_record import CitedSentence
+from r2med.evaluation.records.answer_facts import CitedSentence
 from r2med.foundation.text.citation_marks import AFTER_STOP, CITATION, cited_numbers
 from r2med.foundation.text.sentences import sentences
 

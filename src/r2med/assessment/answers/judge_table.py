@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from r2med.assessment.panels.planted_controls import share_of
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.records.answer_record import AnswerRecord, JudgeFacts
+from r2med.evaluation.records.answer_facts import JudgeFacts
+from r2med.evaluation.records.record import Record
 from r2med.foundation.pages.cells import Value
 from r2med.foundation.pages.page import Table
 
@@ -20,9 +21,9 @@ JUDGE_NOTE = (
 )
 
 
-def judge_table(records: Sequence[AnswerRecord]) -> Table | None:
+def judge_table(records: Sequence[Record]) -> Table | None:
     """Return a table of the judges of records; None if there was none."""
-    rows = [_row(record, record.judge) for record in records if record.judge]
+    rows = [_row(record, record.answers.judge) for record in records if record.answers.judge]
     heads = (
         "dataset",
         "judge",
@@ -39,11 +40,11 @@ def judge_table(records: Sequence[AnswerRecord]) -> Table | None:
     return Table.of(heads, rows, "The judge", JUDGE_NOTE, name="answers-judge") if rows else None
 
 
-def _row(record: AnswerRecord, facts: JudgeFacts) -> list[Value]:
+def _row(record: Record, facts: JudgeFacts) -> list[Value]:
     counts = facts.controls.items()
     right, asked = (sum(pair[place] for _, pair in counts) for place in (0, 1))
     kind, (least, most) = min(counts, key=lambda each: each[1][0] / each[1][1], default=("", (0, 0)))
     worst = f"{kind} ({least} of {most})" if least < most else ""
-    where = short_name(record.dataset.name), facts.judge, record.system, record.reader
+    where = short_name(record.dataset.name), facts.judge, record.system, record.answers.reader
     agreed = share_of(facts.agreed, facts.both)
     return [*where, facts.trust, right, asked, worst, agreed, facts.both, sum(facts.failures.values())]

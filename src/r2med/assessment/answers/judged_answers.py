@@ -37,7 +37,7 @@ from r2med.assessment.panels.planted_controls import FEWEST_CONTROLS, Control, C
 from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
-from r2med.evaluation.records.answer_record import CitedSentence, GivenAnswer
+from r2med.evaluation.records.answer_facts import CitedSentence, GivenAnswer
 from r2med.evaluation.records.answer_words import can_be_right
 from r2med.foundation.core.plan import Plan
 from r2med.models.ask.ask import AskedItem

@@ -13,7 +13,7 @@ from r2med.assessment.answers.reading import ReadPassages, random_passages, rele
 from r2med.assessment.answers.remarks import remarks_on
 from r2med.assessment.answers.stated_option import stated_option
 from r2med.data.dataset import Dataset, Query
-from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
 from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.plan import Plan

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from unicodedata import name
 
 from r2med.assessment.answers.citations import without_citations
-from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
 from r2med.evaluation.records.answer_words import AnswerRemark
 from r2med.foundation.text.language_guess import guess_language
 from r2med.foundation.text.sentences import sentences

@@ -12,7 +12,7 @@ from r2med.assessment.answers.judged_answers import AnswerJudging
 from r2med.assessment.answers.nugget_matching import MAX_SENTENCES
 from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
-from r2med.evaluation.records.answer_record import GivenAnswer, JudgeFacts
+from r2med.evaluation.records.answer_facts import GivenAnswer, JudgeFacts
 from r2med.foundation.core.cost import NOTHING, Cost
 
 

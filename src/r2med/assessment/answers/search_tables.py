@@ -19,11 +19,10 @@ from r2med.evaluation.comparison.standings import with_intervals
 from r2med.evaluation.measure.calibration import calibration_error
 from r2med.evaluation.measure.intervals import difference_intervals, mean_intervals
 from r2med.evaluation.measure.significance import SystemPairs
-from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.answer_words import SEARCHED
+from r2med.evaluation.records.record import Record
 from r2med.foundation.core.search_steps import SEARCH_STEPS
-from r2med.foundation.pages.cells import Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate, Value
 from r2med.foundation.pages.page import Table
 
 FEWEST_DECIDED = 30
@@ -51,17 +50,17 @@ PATH_NOTE = (
 )
 
 
-def search_tables(records: Iterable[AnswerRecord]) -> list[Table]:
+def search_tables(records: Iterable[Record]) -> list[Table]:
     """Return the tables of the records with answers of agents that search; none without such records."""
-    searched = [record for record in records if SEARCHED in record.per_query]
+    searched = [record for record in records if SEARCHED in record.answers.per_query]
     if not searched:
         return []
     return [_funnel(searched), _confidence(searched), _path(searched)]
 
 
-def values_of(record: AnswerRecord, measure: str) -> list[float]:
+def values_of(record: Record, measure: str) -> list[float]:
     """Return the values of a measure of an agent's answers, for the questions that have one."""
-    return [scores[measure] for scores in record.per_query.get(SEARCHED, {}).values() if measure in scores]
+    return [scores[measure] for scores in record.answers.per_query.get(SEARCHED, {}).values() if measure in scores]
 
 
 def estimate_of(values: Sequence[float]) -> Estimate | None:
@@ -92,15 +91,17 @@ def brier_score(values: Sequence[float]) -> Estimate | None:
     return Estimate(found.value) if found and len(values) < FEWEST_DECIDED else found
 
 
-def believed(record: AnswerRecord) -> tuple[list[float], list[float]]:
+def believed(record: Record) -> tuple[list[float], list[float]]:
     """Return the confidences and the truth, 0 or 1, of the answers of an agent for which both are known."""
     rows = [
-        scores for scores in record.per_query.get(SEARCHED, {}).values() if CONFIDENCE in scores and ACCURACY in scores
+        scores
+        for scores in record.answers.per_query.get(SEARCHED, {}).values()
+        if CONFIDENCE in scores and ACCURACY in scores
     ]
     return [row[CONFIDENCE] for row in rows], [row[ACCURACY] for row in rows]
 
 
-def calibration_of(record: AnswerRecord) -> dict[str, Any]:
+def calibration_of(record: Record) -> dict[str, Any]:
     """Return what the confidence of an agent is worth, as values between -1 and 1. Unknown ones are None."""
     stated, right = believed(record)
     wrong = [each for each, truth in zip(stated, right, strict=True) if not truth]
@@ -114,15 +115,15 @@ def calibration_of(record: AnswerRecord) -> dict[str, Any]:
     }
 
 
-def _heads(records: Sequence[AnswerRecord]) -> list[str]:
+def _heads(records: Sequence[Record]) -> list[str]:
     return ["dataset", "agent", *(["repeat"] if any(record.repeat for record in records) else [])]
 
 
-def _where(record: AnswerRecord, heads: Sequence[str]) -> list[Value]:
+def _where(record: Record, heads: Sequence[str]) -> list[Value]:
     return [short_name(record.dataset.name), record.system, *([str(record.repeat)] if "repeat" in heads else [])]
 
 
-def _funnel(records: Sequence[AnswerRecord]) -> Table:
+def _funnel(records: Sequence[Record]) -> Table:
     rows, where = [], _heads(records)
     for record in records:
         steps = [estimate_of(values_of(record, STEP_RECALL[step])) for step in SEARCH_STEPS]
@@ -132,21 +133,24 @@ def _funnel(records: Sequence[AnswerRecord]) -> Table:
     return Table.of(heads, rows, "Where relevant documents are lost", FUNNEL_NOTE, name="funnel")
 
 
-def _confidence(records: Sequence[AnswerRecord]) -> Table:
+def _confidence(records: Sequence[Record]) -> Table:
     rows, where = [], _heads(records)
     for record in records:
         facts = calibration_of(record)
-        abstained, asked = record.abstained(SEARCHED), sum(record.statuses[SEARCHED].values())
+        abstained, asked = record.answers.abstained(SEARCHED), sum(record.answers.statuses[SEARCHED].values())
         named = ("answers", "confidence", "too_sure", "brier", "ece", "when_wrong")
         rows.append([*_where(record, where), *(_rounded(facts[name]) for name in named), abstained, asked])
     heads = ("answers", "confidence", "too sure", "Brier", "ECE", "when wrong", "abstained", "asked")
     return Table.of((*where, *heads), rows, "Confidence", CONFIDENCE_NOTE, name="confidence")
 
 
-def _path(records: Sequence[AnswerRecord]) -> Table:
+def _path(records: Sequence[Record]) -> Table:
     where = _heads(records)
     named = ("searches", "repeated", "new_relevant", "guess", "find", "turns", "tokens", "dollars", "seconds")
-    rows = [[*_where(record, where), *(_rounded(record.searching.get(name)) for name in named)] for record in records]
+    rows = [
+        [*_where(record, where), *(_rounded(record.answers.searching.get(name)) for name in named)]
+        for record in records
+    ]
     heads = (*where, *(name.replace("_", " ") for name in named))
     return Table.of(heads, rows, "Path and cost", PATH_NOTE, name="path")
 

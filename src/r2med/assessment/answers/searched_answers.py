@@ -12,7 +12,7 @@ from r2med.assessment.answers.reader import chosen, failed_status, said
 from r2med.assessment.answers.reading import ReadPassages, passages_of
 from r2med.assessment.panels.control_texts import names_answer
 from r2med.data.dataset import Dataset, Query
-from r2med.evaluation.records.answer_record import GivenAnswer, SearchFacts
+from r2med.evaluation.records.answer_facts import GivenAnswer, SearchFacts
 from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm, AnswerStatus, NamedBy
 from r2med.foundation.core.cost import Cost
 from r2med.models.llm.costs import dollars, is_priced

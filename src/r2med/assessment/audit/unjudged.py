@@ -23,8 +23,7 @@ from r2med.evaluation.measure.incomplete_labels import (
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Values
 from r2med.evaluation.records.rankings import DEPTH
-from r2med.foundation.pages.cells import Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate, Value
 from r2med.foundation.pages.page import Table
 
 WHOLE_RUN = sys.maxsize

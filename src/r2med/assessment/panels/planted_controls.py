@@ -18,7 +18,7 @@ import numpy as np
 
 from r2med.assessment.rubrics.item import Item
 from r2med.evaluation.measure.intervals import wilson
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 
 CONTROLS = 80
 """Number of controls that a judge is asked."""

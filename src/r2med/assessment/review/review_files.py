@@ -13,7 +13,7 @@ from r2med.assessment.review.reviews import VERDICTS, Review, Rubrics, rubrics_o
 from r2med.assessment.rubrics.rubric import RUBRICS, Rubric
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.pages.csv_text import FORMULA_STARTS, csv_rows
+from r2med.foundation.pages.text_formats import FORMULA_STARTS, csv_rows
 from r2med.foundation.store.files import write_atomically
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")

@@ -26,7 +26,7 @@ from r2med.data.overlays import Overlay, add_labels
 from r2med.data.training_sheet import SHEET_NAME, SheetOverlay, TrainingFile, TrainingOverlap, TrainingSheet
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.pages.text_formats import page_markdown
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import json_line, replaced, sha256
 from r2med.foundation.text.synonyms import Synonyms

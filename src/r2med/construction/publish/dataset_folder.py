@@ -32,7 +32,7 @@ from r2med.data.loading import load_new
 from r2med.data.publishing.croissant import croissant
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.html import page_html
-from r2med.foundation.pages.markdown import page_markdown
+from r2med.foundation.pages.text_formats import page_markdown
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store.files import json_line, replaced, sha256, write_json

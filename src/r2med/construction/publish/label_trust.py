@@ -17,8 +17,7 @@ from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.reviewers import reviewers
 from r2med.construction.review_items import finished_build, read_guideline, read_reviews
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.cells import Column, shown
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, shown
 from r2med.foundation.pages.page import Content, Page, Section, Table
 from r2med.foundation.text.plurals import counted
 

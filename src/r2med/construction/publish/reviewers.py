@@ -9,8 +9,7 @@ import numpy as np
 from r2med.assessment.review.review_outcomes import reply_counts
 from r2med.assessment.review.reviews import Review
 from r2med.evaluation.measure.intervals import wilson
-from r2med.foundation.pages.cells import Column
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate
 from r2med.foundation.pages.page import Content, Table, Verbatim
 from r2med.foundation.text.plurals import counted
 

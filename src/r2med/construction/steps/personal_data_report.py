@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from r2med.foundation.pages.csv_text import csv_rows
+from r2med.foundation.pages.text_formats import csv_rows
 from r2med.foundation.text.personal_data import PERSONAL_KINDS, PersonalSpan
 
 SAMPLE_FILE = "replaced-sample.csv"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -15,25 +16,24 @@ from r2med.evaluation.comparison.retrieval_worth import (
 )
 from r2med.evaluation.comparison.shared_data import wanted_datasets
 from r2med.evaluation.comparison.standings import run_words, with_intervals
+from r2med.evaluation.measure import HEADLINE_MEASURE
 from r2med.evaluation.measure.intervals import difference_intervals
 from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs, means
-from r2med.evaluation.records.answer_collection import (
-    MAIN_MEASURE,
-    AnswerCollection,
-    answer_measure,
-)
-from r2med.evaluation.records.answer_record import AnswerRecord
+from r2med.evaluation.records.answer_views import MAIN_MEASURE, answer_measure
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, Condition
-from r2med.evaluation.records.repeated_answers import mean_of_repeats
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_names
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.cells import Column, Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Value
 from r2med.foundation.pages.page import Table
 
 ALL_DATASETS = "all datasets"
+
+Repeats = Sequence[Record]
+"""The records of all repeats of a system with its reader on a dataset."""
 
 WORTH_NOTE = (
     "Points, with 95 % intervals over questions; from three runs on, also over runs. A difference below 0 means that "
@@ -79,12 +79,12 @@ class RetrievalCorrelation:
     observed: float | None
 
 
-def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()) -> list[Worth]:
+def worth(collection: RecordCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()) -> list[Worth]:
     """Return what retrieval is worth: for each system and reader, on each dataset and over all of them."""
     name, found = answer_measure(measure), []
     for system, records in _by_name(collection, data).items():
         every = [record for repeats in records.values() for record in repeats]
-        conditions = [each for each in CONDITIONS if all(name in record.mean.get(each, {}) for record in every)]
+        conditions = [each for each in CONDITIONS if all(name in record.answers.mean.get(each, {}) for record in every)]
         varies = any(record.varies for record in every)
         tables = {dataset: _tables(repeats, name, conditions) for dataset, repeats in records.items()}
         tables = {dataset: rows for dataset, rows in tables.items() if rows.size}
@@ -96,22 +96,21 @@ def worth(collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Seque
     return found
 
 
-def _by_name(collection: AnswerCollection, data: Sequence[str]) -> dict[str, dict[str, list[AnswerRecord]]]:
+def _by_name(collection: RecordCollection, data: Sequence[str]) -> dict[str, dict[str, list[Record]]]:
     """Return name -> dataset -> the records of its repeats, for datasets of one group, or those of `data`."""
     chosen = wanted_datasets(data, list(dict.fromkeys(each.record.dataset.name for each in collection)))
     wanted = [each for each in collection if each.record.dataset.name in chosen]
     datasets, _ = of_one_group(published_names(each.record for each in wanted), bool(data))
-    by_name: dict[str, dict[str, list[AnswerRecord]]] = {}
-    for each in sorted(wanted, key=lambda kept: kept.record.repeat):
-        if each.record.dataset.name in datasets:
-            of_name = by_name.setdefault(collection.name_of(each.record), {})
-            of_name.setdefault(each.record.dataset.name, []).extend(each.runs)
+    by_name: dict[str, dict[str, list[Record]]] = {}
+    for (name, dataset), kept in collection.cells.items():
+        if dataset in datasets:
+            by_name.setdefault(name, {})[dataset] = [each.record for each in kept.repeats]
     return by_name
 
 
-def _tables(repeats: Sequence[AnswerRecord], measure: str, conditions: Sequence[Condition]) -> Floats:
+def _tables(repeats: Sequence[Record], measure: str, conditions: Sequence[Condition]) -> Floats:
     """Return runs × conditions × questions in points, of the questions that have all of these values."""
-    runs = [[record.per_query[condition] for condition in conditions] for record in repeats]
+    runs = [[record.answers.per_query[condition] for condition in conditions] for record in repeats]
     every = [row for rows in runs for row in rows]
     shared = [query for query in repeats[0].queries if all(measure in row.get(query, {}) for row in every)]
     return 100 * np.array([[[row[query][measure] for query in shared] for row in rows] for rows in runs])
@@ -169,33 +168,31 @@ def _worth(
 
 
 def correlations(
-    collection: AnswerCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()
+    collection: RecordCollection, measure: str = MAIN_MEASURE, data: Sequence[str] = ()
 ) -> list[RetrievalCorrelation]:
     """Return the correlation of nDCG@10 with the answers across systems, for each reader of at least three systems."""
-    groups: dict[tuple[str, int, str], list[AnswerRecord]] = {}
+    groups: dict[tuple[str, int, str], list[Repeats]] = {}
     named = _by_name(collection, data)
-    for name, dataset in dict.fromkeys(
-        (collection.name_of(each.record), each.record.dataset.name) for each in collection
-    ):
+    for name, dataset in collection.cells:
         if repeats := named.get(name, {}).get(dataset):
-            record = mean_of_repeats(repeats)
-            groups.setdefault((record.reader, record.passages, record.form), []).append(record)
+            answers = repeats[0].answers
+            groups.setdefault((answers.reader, answers.passages, answers.form), []).append(repeats)
     return list(_correlations(groups, answer_measure(measure)))
 
 
 def _correlations(
-    groups: Mapping[tuple[str, int, str], Sequence[AnswerRecord]], measure: str
+    groups: Mapping[tuple[str, int, str], Sequence[Repeats]], measure: str
 ) -> Iterator[RetrievalCorrelation]:
-    for (reader, passages, _), kept in groups.items():
-        systems = list(dict.fromkeys(record.system for record in kept))
+    for (reader, passages, _), of_systems in groups.items():
+        systems = list(dict.fromkeys(repeats[0].system for repeats in of_systems))
         if len(systems) < FEWEST_SYSTEMS:
             continue
         first: dict[str, Floats] = {}
         second: dict[str, Floats] = {}
-        for dataset in dict.fromkeys(record.dataset.name for record in kept):
-            records = {record.system: record for record in kept if record.dataset.name == dataset}
-            if len(records) == len(systems):
-                rows = _paired([records[system] for system in systems], measure)
+        for dataset in dict.fromkeys(repeats[0].dataset.name for repeats in of_systems):
+            runs = {repeats[0].system: repeats for repeats in of_systems if repeats[0].dataset.name == dataset}
+            if len(runs) == len(systems):
+                rows = _paired([runs[system] for system in systems], measure)
                 if rows.shape[2]:
                     first[dataset], second[dataset] = rows
         if first:
@@ -208,23 +205,31 @@ def _correlations(
             yield RetrievalCorrelation(shown, len(systems), questions, observed_correlation(first, second))
 
 
-def _paired(records: Sequence[AnswerRecord], measure: str) -> Floats:
-    """Return nDCG@10 and the measure, both as systems × questions, for the questions that all systems have."""
-    rows = [record.per_query.get("retrieved", {}) for record in records]
+def _paired(systems: Sequence[Repeats], measure: str) -> Floats:
+    """Return nDCG@10 and the measure, both as systems × questions, for the questions that all runs have.
+
+    Values are means over the runs of a system.
+    """
+    every = [record for repeats in systems for record in repeats]
+    answered = [record.answers.per_query.get("retrieved", {}) for record in every]
     shared = [
         query
-        for query in records[0].queries
+        for query in systems[0][0].queries
         if all(
-            query in record.retrieval and measure in row.get(query, {})
-            for record, row in zip(records, rows, strict=True)
+            query in record.per_query and measure in row.get(query, {})
+            for record, row in zip(every, answered, strict=True)
         )
     ]
-    retrieval = [[record.retrieval[query] for query in shared] for record in records]
-    answers = [[row[query][measure] for query in shared] for row in rows]
-    return np.array([retrieval, answers]).reshape(2, len(records), len(shared))
+
+    def means_of(value: Callable[[Record, str], float]) -> list[list[float]]:
+        return [[fmean(value(record, query) for record in repeats) for query in shared] for repeats in systems]
+
+    retrieval = means_of(lambda record, query: record.per_query[query][str(HEADLINE_MEASURE)])
+    answers = means_of(lambda record, query: record.answers.per_query["retrieved"][query][measure])
+    return np.array([retrieval, answers]).reshape(2, len(systems), len(shared))
 
 
-def worth_tables(collection: AnswerCollection, measure: str = MAIN_MEASURE) -> list[Table]:
+def worth_tables(collection: RecordCollection, measure: str = MAIN_MEASURE) -> list[Table]:
     """Return the table of what retrieval is worth and, if three systems were read, that of the correlation."""
     name = answer_measure(measure)
     of_systems = worth(collection, name)

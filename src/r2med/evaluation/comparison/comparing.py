@@ -13,13 +13,7 @@ from r2med.evaluation.comparison.comparison import Comparison, comparison
 from r2med.evaluation.comparison.largest_group import names_systems
 from r2med.evaluation.comparison.standings import MEASURE
 from r2med.evaluation.measure.significance import RESAMPLES
-from r2med.evaluation.records.answer_collection import (
-    MAIN_MEASURE,
-    RETRIEVED,
-    AnswerCollection,
-    AnswerViews,
-    collect_answers,
-)
+from r2med.evaluation.records.answer_views import MAIN_MEASURE, RETRIEVED, AnswerViews, answer_views
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.lock_file import Lock, locked_collection
 from r2med.evaluation.records.relabelled import recorded_datasets, relabelled
@@ -47,7 +41,7 @@ class ComparedRecords:
 
     comparison: Comparison
     collection: RecordCollection
-    answers: AnswerCollection | None = None
+    answers: RecordCollection | None = None
     """The answer records, if answers were compared."""
 
 
@@ -149,8 +143,8 @@ def _of_answers(
     max_failures: float,
     condition: str,
 ) -> ComparedRecords:
-    answered = collect_answers(sources, results)
-    views = answered.views(wanted.measure or MAIN_MEASURE, condition, max_failures)
+    answered = collect(sources, results, max_failures, kind="answers")
+    views = answer_views(answered, wanted.measure or MAIN_MEASURE, condition, max_failures)
     compared = compared_answers(views, wanted, data, keep_systems=names_systems(sources))
     return ComparedRecords(compared, views.collection, answered)
 

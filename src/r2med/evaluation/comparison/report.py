@@ -9,13 +9,11 @@ from r2med.evaluation.comparison.answer_worth import worth_tables
 from r2med.evaluation.comparison.comparing import ComparedRecords
 from r2med.evaluation.comparison.comparison import Comparison
 from r2med.evaluation.comparison.report_tables import pair_table, score_table
-from r2med.evaluation.records.answer_collection import AnswerCollection
+from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.pages.csv_text import table_csv
-from r2med.foundation.pages.latex import table_latex
-from r2med.foundation.pages.markdown import table_markdown
 from r2med.foundation.pages.page import Dots, Table
 from r2med.foundation.pages.svg import dots_file
+from r2med.foundation.pages.text_formats import table_csv, table_latex, table_markdown
 from r2med.foundation.store.files import write_atomically
 from r2med.foundation.text.plurals import counted
 
@@ -37,7 +35,7 @@ def write_report(records: ComparedRecords, out: Path) -> tuple[Path, ...]:
     return tuple(_write(out, content))
 
 
-def _tables(compared: Comparison, answers: AnswerCollection | None) -> dict[str, Table]:
+def _tables(compared: Comparison, answers: RecordCollection | None) -> dict[str, Table]:
     tables = {} if answers is None else {table.name: table for table in worth_tables(answers, compared.measure)}
     return tables | {"table": score_table(compared), "pairs": pair_table(compared)}
 

@@ -9,8 +9,7 @@ from r2med.evaluation.comparison.comparison import Comparison
 from r2med.evaluation.comparison.gaps import Gap, Pair
 from r2med.evaluation.comparison.verdicts import detectable, too_few_runs
 from r2med.evaluation.measure.run_variance import FEWEST_RUNS
-from r2med.foundation.pages.cells import Column, Marked, Value
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Marked, Value
 from r2med.foundation.pages.page import Table
 from r2med.foundation.text.plurals import counted
 

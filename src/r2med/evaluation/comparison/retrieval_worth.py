@@ -11,7 +11,7 @@ import numpy as np
 from r2med.evaluation.measure.run_variance import RunSpread, with_shift
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, EQUALITY_MARGIN, Values, means, welch
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 
 FEWEST_QUESTIONS = 10
 """Number of questions below which a ratio has no interval."""

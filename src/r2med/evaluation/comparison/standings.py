@@ -16,9 +16,9 @@ from r2med.evaluation.measure.run_variance import RunSpread, SingleRuns, run_spr
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import Values
 from r2med.evaluation.measure.slices import Slice, SliceFacts, slices
-from r2med.evaluation.records.record import QueryFacts
+from r2med.evaluation.records.record_facts import QueryFacts
 from r2med.evaluation.records.stored_records import RecordCollection
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.text.plurals import counted
 
 MEASURE = str(HEADLINE_MEASURE)

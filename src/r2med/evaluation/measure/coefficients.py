@@ -15,7 +15,7 @@ import numpy as np
 from r2med.evaluation.measure.intervals import PRIOR_WEIGHT, mean_intervals, wilson
 from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import ALPHA, EQUALITY_MARGIN
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 
 Level = Literal["nominal", "ordinal", "interval"]
 """The distance between two values: equal or not; the number of ratings between them; or their difference."""

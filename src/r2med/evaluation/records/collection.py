@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from shlex import quote
-from typing import TypeVar
 
 from r2med.data.benchmark_names import is_known_set, is_reserved, own_name
-from r2med.evaluation.records.answer_record import SUFFIX as ANSWERS_SUFFIX
-from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.last_named import last_named, version
-from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record import ANSWERS_SUFFIX, Kind, OtherFormatError, Record
 from r2med.evaluation.records.record_checks import record_faults
 from r2med.evaluation.records.repeats import mixed_repeats
-from r2med.evaluation.records.sealed_json import OtherFormatError
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError, unknown
@@ -30,6 +26,7 @@ log = logging.getLogger("r2med")
 
 MAX_FAILURES = 0.1
 """Share of queries without generated text, or of failed calls, above which a score says little about its system."""
+_SUFFIXES: Mapping[Kind, str] = {"ranking": ".json", "answers": ANSWERS_SUFFIX}
 
 
 def given_records(*sources: object) -> list[str | Path]:
@@ -49,35 +46,63 @@ def collect(
     results: Path | str = "results",
     max_failures: float = MAX_FAILURES,
     fingerprint: str = "",
+    kind: Kind = "ranking",
 ) -> RecordCollection:
-    """Read records from files, from folders, or by the names of systems in `results`. Without sources, read `results`.
+    """Read records of one kind from files, from folders, or by names in `results`. Without sources, read `results`.
 
-    With the fingerprint of a dataset, only its records are read: folders with different data may have one name.
-    If the code or the settings of a system changed, or a dataset, only what the last run named is read (`last_named`).
-    A record with a larger share of failures than `max_failures` is left out with a note. Raises UserError if no record
-    is left, or if records of different folders have the same name and other data or another version.
+    A name is that of a system; for answers, also that of a reader, or of both as in `bm25 · smollm2`. With the
+    fingerprint of a dataset, only its records are read: folders with different data may have one name. If the code or
+    the settings of a system changed, or a dataset, only what the last run named is read (`last_named`). A record with a
+    larger share of failures than `max_failures` is left out with a note. Raises UserError if no record is left, or if
+    records of different folders have the same name and other data or another version.
     """
     folder = Path(results)
     kept: dict[Path, StoredRecord] = {}
     everything: list[StoredRecord] | None = None
     for source in sources or [folder]:
-        if Path(source).exists() and not _is_system(source, folder):
-            read = _read_all(Path(source))
+        if Path(source).exists() and not _is_system(source, folder, kind):
+            read = _read_all(Path(source), kind)
         else:
-            if sources and not record_files(folder):
+            if sources and not record_files(folder, kind):
                 raise UserError(f"{source}: there is no such record or folder, and no system of that name in {folder}")
-            everything = _read_all(folder) if everything is None else everything
-            read = _named(str(source), everything, folder)
+            everything = _read_all(folder, kind) if everything is None else everything
+            read = _named(str(source), everything, folder, kind)
         kept |= {each.path: each for each in read}
     wanted = [each for each in kept.values() if fingerprint in ("", each.record.dataset.fingerprint)]
+    if kind == "answers":
+        wanted = named_apart(wanted)
     return checked(last_named(_without_failed_tries(wanted, max_failures)), max_failures)
 
 
-def _is_system(source: str | Path, folder: Path) -> bool:
+def _is_system(source: str | Path, folder: Path, kind: Kind) -> bool:
     """Return True if a word that is also the name of a folder here, such as bm25, is a system with records."""
     if not isinstance(source, str) or Path(source).name != source or Path(source) == folder:
         return False
-    return any(path.stem.rpartition("-")[0] == source for path in record_files(folder))
+    names = (path.name.removesuffix(_SUFFIXES[kind]).rpartition("-")[0] for path in record_files(folder, kind))
+    return any(source in (name, *name.split("__")) for name in names)
+
+
+def named_apart(answers: Iterable[StoredRecord]) -> list[StoredRecord]:
+    """Return records of answers whose names also say the number of passages or the form where these tell two apart."""
+    kept = list(answers)
+    passages: dict[str, set[int]] = {}
+    forms: dict[tuple[str, str], set[str]] = {}
+    plain = [each.record.model_copy(update={"name": ""}) for each in kept]
+    for record in plain:
+        passages.setdefault(record.display_name, set()).add(record.answers.passages)
+        forms.setdefault((record.display_name, record.dataset.name), set()).add(record.answers.form)
+    # Each dataset has its own form. Two forms are two names only if one dataset was asked in both.
+    asked_in_both = {name for (name, _), of_dataset in forms.items() if len(of_dataset) > 1}
+
+    def telling_name(record: Record) -> str:
+        name = record.display_name
+        shown_passages = f" · {record.answers.passages} passages" if len(passages[name]) > 1 else ""
+        return name + shown_passages + (f" · {record.answers.form}" if name in asked_in_both else "")
+
+    return [
+        replace(each, record=record.model_copy(update={"name": telling_name(record)}))
+        for each, record in zip(kept, plain, strict=True)
+    ]
 
 
 def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES) -> RecordCollection:
@@ -98,17 +123,19 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
             repeat = f" of repeat {record.repeat}" if record.repeat else ""
             raise UserError(
                 f"{record.display_name} has two records{repeat} on {record.dataset.name}, {same.path} and "
-                f"{kept.path}: give one of the two folders, or run one version under a name of its own with name "
-                "(--name)",
+                f"{kept.path}: give one of the two folders{_or_a_name(record)}",
             )
         repeats.append(kept)
     for (system, dataset), repeats in cells.items():
         if mixed := mixed_repeats([each.record.settings for each in repeats]):
             raise UserError(
-                f"{system} on {dataset}: {mixed}; give one of the two folders, or run one version under a name of "
-                "its own with name (--name)",
+                f"{system} on {dataset}: {mixed}; give one of the two folders{_or_a_name(repeats[0].record)}",
             )
     return RecordCollection({key: _together(repeats) for key, repeats in cells.items()})
+
+
+def _or_a_name(record: Record) -> str:
+    return "" if record.kind == "answers" else ", or run one version under a name of its own with name (--name)"
 
 
 def _together(repeats: Sequence[StoredRecord]) -> StoredRecord:
@@ -145,7 +172,7 @@ def misfit(kept: StoredRecord, other: StoredRecord) -> str:
             f"{other.path} and {kept.path} were made on different data, both called {record.dataset.name}: "
             f"run the older one, {older.record.system}, again"
         )
-    if other.record.per_query.keys() != record.per_query.keys():
+    if record.kind == "ranking" and other.record.per_query.keys() != record.per_query.keys():
         return f"{kept.path} scores other queries of {record.dataset.name} than {other.path}: run it again"
     return ""
 
@@ -175,10 +202,7 @@ def _report_left_out(reasons: Iterable[tuple[StoredRecord, str]]) -> None:
         log.info("%s%s", notes[0], more)
 
 
-AnyRecord = TypeVar("AnyRecord", Record, AnswerRecord)
-
-
-def honestly_named(record: AnyRecord, path: Path) -> AnyRecord:
+def honestly_named(record: Record, path: Path) -> Record:
     """Return a record whose dataset has the name of a known dataset only if it is that dataset.
 
     Other data with that name are called own/NAME.
@@ -197,65 +221,86 @@ def _report_name(folder: Path, stated: str, name: str) -> None:
     log.warning("%s: the data are not the dataset %s of the benchmark, so they are shown as %s", folder, stated, name)
 
 
-def _read_all(source: Path) -> list[StoredRecord]:
-    if source.name.endswith(ANSWERS_SUFFIX):
+def _read_all(source: Path, kind: Kind) -> list[StoredRecord]:
+    """Return the records of a file or a folder. Raises UserError if there is none that can be used."""
+    files = [source] if source.is_file() else record_files(source, kind)
+    if not files and kind == "answers":
         raise UserError(
-            f"{source} is a record of answers, not of a ranking: answers (--answers) compares answers",
+            f"there are no answer records in {source}: make some with "
+            f"r2med answer bm25 --reader LLM -o {quoted(source)}"
         )
-    files = [source] if source.is_file() else record_files(source)
     if not files:
         raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {quoted(source)}")
-    return [StoredRecord(record, path) for record, path in sound_records(files, Record.read, record_faults)]
+    records, faults = sound_records(files, kind)
+    if not records:
+        raise UserError("".join(faults[0]))
+    for fault, _ in faults:
+        log.warning("%s: it is left out", fault)
+    return records
 
 
-def sound_records(
-    files: Iterable[Path], read: Callable[[Path], AnyRecord], faults_of: Callable[[AnyRecord], Iterator[str]]
-) -> Iterator[tuple[AnyRecord, Path]]:
-    """Yield the records of files that r2med wrote, with their paths. Others are reported and left out.
+def sound_records(files: Iterable[Path], kind: Kind) -> tuple[list[StoredRecord], list[tuple[str, str]]]:
+    """Return the records of files, and for each file that has none of this kind the fault and what mends it.
 
-    A record of another format is left out too: the record that replaces it has another name, so it stays in its folder.
-    Raises UserError if all are left out.
+    A record of another format is such a fault: the record that replaces it may have another name, so it stays in its
+    folder. Raises UserError if a file was changed or cut off.
     """
-    faults: list[tuple[str, str]] = []
-    is_any = False
+    records, faults = [], []
     for path in files:
         try:
-            record = read(path)
+            record = Record.read(path)
         except OtherFormatError as error:
             faults.append((str(error), ""))
             continue
-        if fault := next(faults_of(record), ""):
+        if record.kind != kind:
+            faults.append((f"{path} {_OF_THE_OTHER_KIND[record.kind]}", ""))
+        elif fault := next(record_faults(record), ""):
             faults.append((f"{path} is not a record that r2med wrote: {fault}", ": run it again"))
         else:
-            is_any = True
-            yield honestly_named(record, path), path
-    if not is_any:
-        raise UserError("".join(faults[0]))
-    for line, _ in faults:
-        log.warning("%s: it is left out", line)
+            records.append(StoredRecord(honestly_named(record, path), path))
+    return records, faults
 
 
-def record_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that have a record's name."""
-    return [path for path in sorted(folder.rglob("*.json")) if may_be_record(path)]
+_OF_THE_OTHER_KIND: Mapping[Kind, str] = {
+    "ranking": "is a record of a ranking, not of answers: leave out answers (--answers), which compares answers",
+    "answers": "is a record of answers, not of a ranking: answers (--answers) compares answers",
+}
 
 
-def may_be_record(path: Path) -> bool:
-    """Return True if a file name is that of a record. Other files in a folder of results are ignored."""
+def record_files(folder: Path, kind: Kind = "ranking") -> list[Path]:
+    """Return the files of a folder that have the name of a record of a kind. Its other files are ignored."""
+    if kind == "answers":
+        return sorted(folder.rglob(f"*{ANSWERS_SUFFIX}"))
+    return [path for path in sorted(folder.rglob("*.json")) if _may_be_record(path)]
+
+
+def _may_be_record(path: Path) -> bool:
     stem, _, key = path.stem.rpartition("-")
     return bool(stem) and len(key) == 10 and all(character in "0123456789abcdef" for character in key)
 
 
-def _named(name: str, everything: Sequence[StoredRecord], folder: Path) -> list[StoredRecord]:
-    systems = dict.fromkeys(kept.record.display_name for kept in everything)
-    meant = named_system(name, systems)
-    read = [kept for kept in everything if kept.record.display_name == meant]
-    if not read:
-        there = ", ".join(systems) or "no system"
-        raise unknown(
-            "record, folder or system", name, systems, f"{folder} has records of {there}; r2med run SYSTEM makes others"
-        )
-    return read
+def _named(name: str, everything: Sequence[StoredRecord], folder: Path, kind: Kind) -> list[StoredRecord]:
+    """Return the records of a system, or for answers also of a reader."""
+    names = {each.path: _names(each.record) for each in everything}
+    meant = named_system(name, dict.fromkeys(word for words in names.values() for word in words))
+    read = [each for each in everything if meant in names[each.path]]
+    if read:
+        return read
+    if kind == "answers":
+        words = dict.fromkeys(word for each in names.values() for word in each[1:])
+        raise unknown("answer record, folder, system or reader", name, words)
+    systems = dict.fromkeys(each.record.display_name for each in everything)
+    there = ", ".join(systems) or "no system"
+    raise unknown(
+        "record, folder or system", name, systems, f"{folder} has records of {there}; r2med run SYSTEM makes others"
+    )
+
+
+def _names(record: Record) -> tuple[str, ...]:
+    """Return the names by which a user may name a record."""
+    if record.kind == "answers":
+        return record.display_name, record.system, record.answers.reader
+    return (record.display_name,)
 
 
 def _failed(record: Record, limit: float) -> str:

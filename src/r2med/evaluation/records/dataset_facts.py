@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from r2med.data.dataset import Dataset
-from r2med.evaluation.records.record import DatasetFacts, OverlayFacts, QueryFacts
+from r2med.evaluation.records.record_facts import DatasetFacts, OverlayFacts, QueryFacts
 
 
 def dataset_facts(dataset: Dataset) -> DatasetFacts:

@@ -30,13 +30,15 @@ def last_named(records: Sequence[StoredRecord]) -> list[StoredRecord]:
     """Return the records that count: in each folder, those of the last run that named their system and their dataset.
 
     A record that a run read from its folder was named by that run too. First the data of the last named record of a
-    dataset count, then the version of each system that was named last on them, with all its repeats. Records of other
+    dataset count, then the version of each system that was named last on them, with all its repeats. Of answers, the
+    version with the most questions counts, because a trial with few questions replaces nothing. Records of other
     folders are not touched, so neither are those of other datasets. One note counts what is left out, and another names
     systems whose datasets were run with different code.
     """
-    on_these_data = _of_last(records, lambda kept: (kept.path.parent, kept.record.dataset.name), _data)
-    of_this_version = _of_last(on_these_data, _cell, lambda kept: version(kept.record))
-    counting = _of_last(of_this_version, lambda kept: (*_cell(kept), kept.record.repeat), lambda kept: kept.path)
+    on_these_data = _of_last(records, lambda kept: (kept.path.parent, kept.record.dataset.name), _data, _time)
+    of_this_version = _of_last(on_these_data, _cell, lambda kept: version(kept.record), _questions_and_time)
+    of_each_repeat = (lambda kept: (*_cell(kept), kept.record.repeat)), (lambda kept: kept.path)
+    counting = _of_last(of_this_version, *of_each_repeat, _questions_and_time)
     _report_older([kept for kept in records if kept not in counting], counting)
     for line in _several_versions(counting):
         log.warning("%s", line)
@@ -47,17 +49,22 @@ def _of_last(
     records: Sequence[StoredRecord],
     group: Callable[[StoredRecord], object],
     kind: Callable[[StoredRecord], object],
+    order: Callable[[StoredRecord], tuple[object, ...]],
 ) -> list[StoredRecord]:
-    """Return the records of each group that are of the kind of its last named record, in their order."""
+    """Return the records of each group that are of the kind of the last one in an order, as they came."""
     last: dict[object, StoredRecord] = {}
     for kept in records:
-        if _time(kept) >= _time(last.setdefault(group(kept), kept)):
+        if order(kept) >= order(last.setdefault(group(kept), kept)):
             last[group(kept)] = kept
     return [kept for kept in records if kind(kept) == kind(last[group(kept)])]
 
 
 def _time(kept: StoredRecord) -> tuple[str, str]:
     return kept.record.named, kept.record.created
+
+
+def _questions_and_time(kept: StoredRecord) -> tuple[int, str, str]:
+    return len(kept.record.queries) if kept.record.kind == "answers" else 0, *_time(kept)
 
 
 def _cell(kept: StoredRecord) -> tuple[Path, str, str]:
@@ -75,7 +82,9 @@ def _report_older(older: Sequence[StoredRecord], counting: Sequence[StoredRecord
     replaced = [kept for kept in older if _cell(kept) in cells]
     alone = [kept for kept in older if _cell(kept) not in cells]
     parts = []
-    if replaced:
+    if replaced and replaced[0].record.kind == "answers":
+        parts.append(f"a record with more questions, or a later one, replaced {_named(replaced)}")
+    elif replaced:
         parts.append(f"a later run replaced {_named(replaced)} (name (--name) keeps two versions apart)")
     if alone:
         parts.append(f"the data changed since the runs of {_named(alone)}: run them again")

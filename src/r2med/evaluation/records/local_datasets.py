@@ -13,7 +13,7 @@ from r2med.data.dataset_word import DatasetWord, GivenData
 from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
 from r2med.data.loading import load_dataset
-from r2med.evaluation.records.record import DatasetFacts
+from r2med.evaluation.records.record_facts import DatasetFacts
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.errors import UserError

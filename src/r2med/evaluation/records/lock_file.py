@@ -15,12 +15,11 @@ from r2med.evaluation.measure.measures import RECORDED_MEASURES
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.repeats import setting_difference, stages_of
-from r2med.evaluation.records.sealed_json import strict_json
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import MOST_REPEATS
 from r2med.foundation.store import digest
-from r2med.foundation.store.files import refuse_device, write_json
+from r2med.foundation.store.files import refuse_device, strict_json, write_json
 from r2med.foundation.text.terminal_text import quoted
 
 FORMAT = 1

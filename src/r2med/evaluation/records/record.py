@@ -2,164 +2,51 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, field_validator, model_serializer
 
-from r2med.evaluation.records.files_beside import checked_file
+from r2med.evaluation.records.answer_facts import AnswerFacts
+from r2med.evaluation.records.record_facts import DatasetFacts, FileFacts, QueryFacts, RecordPart, RunFacts, StageFacts
 from r2med.evaluation.records.repeats import repeat_of, with_valid_repeat
-from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, write_sealed
-from r2med.foundation.core.cost import NOTHING, Cost, total
+from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
+from r2med.foundation.store.files import sha256, write_json
 
 APART_SUFFIX = ".apart.json"
 """The end of the name of a record that no board or comparison finds: see `set_apart`."""
-FORMAT = 2
+ANSWERS_SUFFIX = ".answers.json"
+"""The end of the name of a record of answers. The answers themselves are in a file that ends in `.answers.jsonl`."""
+
+Kind = Literal["ranking", "answers"]
+"""What a record is about: the ranking of a system, or the answers of a reader to what the system ranked."""
+FORMATS: Mapping[Kind, int] = {"ranking": 2, "answers": 4}
+"""Kind -> the number of its format. Up to format 3, records of answers were of another shape."""
+_KEYED_AS: Mapping[Kind, tuple[str, int]] = {"ranking": ("record", 2), "answers": ("answers", 3)}
+"""Kind -> how its keys begin. The last change of the shape changed no score, so it left the keys."""
+_COMMANDS: Mapping[Kind, str] = {"ranking": "r2med run", "answers": "r2med answer"}
 
 
-def record_key(settings: Mapping[str, Any], fingerprint: str) -> str:
-    """Return the key of a record: a digest of the format, the settings and the fingerprint of the dataset."""
-    return digest(["record", FORMAT, settings, fingerprint])
+class OtherFormatError(UserError):
+    """A record of an earlier or later version."""
 
 
-class RecordPart(BaseModel):
-    """A part of a record. Nothing can be changed or added."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class OverlayFacts(RecordPart):
-    """An overlay whose labels an evaluation used beside those of the dataset."""
-
-    name: str
-    """The name of its file."""
-    digest: str
-    """A digest of its labels."""
-    labels: int
-    """Number of its labels for the dataset."""
-    reviewed: int = 0
-    """Number of these labels that people gave."""
-    trust: str = ""
-    """What readers of its labels must know: "not tested" if a judge had too few planted controls."""
-
-
-class DatasetFacts(RecordPart):
-    """The dataset of an evaluation."""
-
-    name: str
-    """The name of the dataset, as for `--data`."""
-    fingerprint: str
-    """A digest of the corpus, the queries and the judgements."""
-    corpus_fingerprint: str
-    """A digest of the corpus."""
-    queries: int
-    """Number of queries."""
-    documents: int
-    """Number of documents."""
-    judged_queries: int
-    """Number of queries with judgements. Means are over these."""
-    task: str = ""
-    """The task of the benchmark that the dataset belongs to."""
-    scenario: str = ""
-    """The clinical setting of the queries."""
-    source: str = ""
-    """REPOSITORY@REVISION of a dataset of the hub; empty for a user's folder."""
-    judges: tuple[str, ...] = ()
-    """The families of the LLMs that judged the documents."""
-    judge_test: str = ""
-    """How these LLMs answered their controls, such as "judge not tested". Empty if it is not known."""
-    overlays: tuple[OverlayFacts, ...] = ()
-    """The overlays whose labels count beside those of the dataset. Empty for the labels as published."""
-    part: str = ""
-    """What was asked, if it is not the whole dataset as published, such as "the first 5 questions"."""
-
-
-class QueryFacts(RecordPart):
-    """The facts about a query by which scores can be grouped."""
-
-    words: int
-    """Number of words of the query."""
-    positives: int
-    """Number of relevant documents."""
-    body_system: str = ""
-    """The body system, as the dataset states it."""
-
-
-class FileFacts(RecordPart):
-    """A file beside the record."""
-
-    file: str
-    """The name of the file."""
-    sha256: str
-    """The SHA-256 of its bytes."""
-
-
-class RunFacts(FileFacts):
-    """The file of the ranking."""
-
-    depth: int
-    """Number of documents that were asked for, for each query."""
-
-
-class StageFacts(RecordPart):
-    """The cost and the failures of one stage, the same for new and for cached work."""
-
-    stage: Literal["expand", "retrieve", "rerank"]
-    """The kind of stage."""
-    name: str
-    """The stage with its settings, as typed."""
-    cost: Cost
-    """Seconds for all queries, one after another, as if nothing had been cached."""
-    prepared: Cost = NOTHING
-    """Seconds for preparing the corpus once."""
-    failures: int = 0
-    """Number of queries without generated text, or of questions to a reranker without an order. In a search that asks
-    LLMs, both.
-    """
-    asked: int = 0
-    """Number of questions to an LLM reranker, each about one document or one list, and of the queries of agents and
-    expansions inside a search.
-    """
-    failure_kinds: dict[str, int] = {}
-    """Kind of failure -> number of failures."""
-    failed: dict[str, str] = {}
-    """Query -> text with the number of its failed calls of each kind."""
-    repairs: dict[str, int] = {}
-    """Kind of repair of an LLM's ranking -> number of repairs."""
-    details: dict[str, float] = {}
-    """Further facts, such as the number of turns of a search agent."""
-    prompt: str = ""
-    """The prompt that an LLM reranker read: "own prompt" if its authors publish another, or the name of a set."""
-    gold: dict[str, dict[str, int]] = {}
-    """Ranks after this stage: query -> relevant document -> rank, from 1. Documents beyond the depth are left out."""
-    varies: bool = False
-    """True if another run of this stage can give another result: it asks an LLM or a search server, or it shuffles.
-    False for recorded texts, and for an LLM in this process at temperature 0.
-    """
-
-    def attempts(self, queries: int) -> int:
-        """Return the number of queries or questions that could fail in this stage, at least 1."""
-        if self.stage == "expand":
-            return max(1, queries)
-        return max(1, self.asked, self.failures)
-
-    @property
-    def time_is_known(self) -> bool:
-        """False if the stage stated no cost at all, as of a plugin."""
-        return self.cost != NOTHING
-
-    def seconds_per_query(self, queries: int) -> float:
-        """Return the mean seconds of a query in the stage."""
-        return self.cost.seconds / queries
+def record_key(settings: Mapping[str, Any], fingerprint: str, kind: Kind = "ranking") -> str:
+    """Return the key of a record: a digest of its kind, the settings and the fingerprint of the dataset."""
+    return digest([*_KEYED_AS[kind], settings, fingerprint])
 
 
 class Record(RecordPart):
-    """One system on one dataset. Values of measures are between 0 and 1."""
+    """One system on one dataset, or one reader of its results. Values of measures are between 0 and 1.
 
-    format: int = FORMAT
+    In a record of answers, the scores of the ranking are those of the questions that were asked.
+    """
+
+    format: int = FORMATS["ranking"]
     """The number of this format."""
     key: str
     """A digest of the format, the settings and the dataset. The name of the file ends with its first characters."""
@@ -173,7 +60,7 @@ class Record(RecordPart):
     """Measure -> mean over the judged queries."""
     per_query: dict[str, dict[str, float]]
     """Query -> measure -> value."""
-    queries: dict[str, QueryFacts] = {}
+    queries: dict[str, QueryFacts] = Field(default_factory=dict)
     """The facts of every judged query."""
     run: RunFacts | None = None
     """The file with the rankings."""
@@ -183,11 +70,11 @@ class Record(RecordPart):
     """The file with the texts of an expansion: query -> texts."""
     stages: tuple[StageFacts, ...]
     """Cost and failures of each stage, in order."""
-    seeds: dict[str, int] = {}
+    seeds: dict[str, int] = Field(default_factory=dict)
     """Seeds of what is random, by name."""
     versions: dict[str, str]
     """Package -> its version, for packages that can affect a score."""
-    vector_versions: dict[str, list[str]] = {}
+    vector_versions: dict[str, list[str]] = Field(default_factory=dict)
     """Package -> versions that made the vectors of this record, which may be stored ones."""
     source: str
     """A digest of the code that made the record."""
@@ -201,20 +88,35 @@ class Record(RecordPart):
     """The name that the run gave the system; empty if the system is shown as typed."""
     named: str = ""
     """Date and time in UTC at which a run last named the record: it made the record, or read it from its folder."""
+    answers: AnswerFacts = Field(default_factory=AnswerFacts)
+    """What a reader answered. In the record of a ranking it is empty, and its file does not have it."""
 
     @field_validator("settings")
     @classmethod
     def _has_valid_repeat(cls, settings: dict[str, Any]) -> dict[str, Any]:
         return with_valid_repeat(settings)
 
+    @model_serializer(mode="wrap")
+    def _only_what_it_has(self, as_json: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        body: dict[str, Any] = as_json(self)
+        if self.kind == "ranking":
+            body.pop("answers", None)
+        return body
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
         return f"Record({self.display_name} on {self.dataset.name}: {shown})"
 
     @property
+    def kind(self) -> Kind:
+        """What the record is about: a ranking, or answers."""
+        return "answers" if self.answers.reader else "ranking"
+
+    @property
     def display_name(self) -> str:
-        """The name of the system in tables: the given one, or the system as typed."""
-        return self.name or self.system
+        """The name in tables: the given one, or the system as typed, followed by the reader of its results."""
+        typed = f"{self.system} · {self.answers.reader}" if self.answers.reader else self.system
+        return self.name or typed
 
     @property
     def repeat(self) -> int:
@@ -277,24 +179,60 @@ class Record(RecordPart):
         """Query -> relevant document -> rank in the final ranking."""
         return self.stages[-1].gold
 
+    def cost_of(self, stage: str) -> Cost:
+        """Return the cost of the stages of one kind, without preparing the corpus."""
+        return total(facts.cost for facts in self.stages if facts.stage == stage)
+
     def write(self, path: Path | str) -> None:
-        """Write the record to its file, completely or not at all."""
-        write_sealed(self, Path(path))
+        """Write the record with its checksum to its file, completely or not at all."""
+        body = self.model_dump(mode="json")
+        write_json(Path(path), {**body, "checksum": digest(body)})
 
     @classmethod
     def read(cls, path: Path | str) -> Record:
         """Read a record. Raises UserError if it was changed or truncated, or has another format."""
-        return cls.parse(record_bytes(path), path)
+        try:
+            content = Path(path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise UserError(f"{path}: there is no such record") from None
+        return cls.parse(content, path)
 
     @classmethod
     def parse(cls, content: bytes, path: Path | str) -> Record:
-        """Return the record in the bytes of a file. `path` is its name in messages."""
-        record = parse_sealed(cls, content, path, FORMAT, "r2med run SYSTEM")
-        for facts in filter(None, (record.run, record.traces, record.generated)):
+        """Return the record in the bytes of a file. `path` is its name in messages.
+
+        Raises UserError if the file was changed or truncated, or has another format.
+        """
+        no_record = UserError(f"{path} is not a record of r2med, or it was cut off: run it again")
+        try:
+            body = json.loads(content)
+            checksum, written = body.pop("checksum"), body["format"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise no_record from None
+        kind: Kind = "answers" if "answers" in body else "ranking"
+        if written != FORMATS[kind]:
+            again = f"{_COMMANDS[kind]} {str(body.get('system', 'SYSTEM'))!r}"
+            raise OtherFormatError(
+                f"{path} is a record of format {written}, but this version reads format {FORMATS[kind]}: "
+                f"make it again with {again}"
+            )
+        try:
+            is_untouched = checksum == digest(body)  # a ValueError if the file contains NaN
+            record = cls(**body)
+        except (ValueError, TypeError, ValidationError):
+            raise no_record from None
+        if not is_untouched:
+            raise UserError(f"{path} was altered after it was written: run it again")
+        for facts in record.files:
             # Otherwise the record of another person could make a board show any file.
             if not facts.file or Path(facts.file).name != facts.file:
                 raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
         return record
+
+    @property
+    def files(self) -> tuple[FileFacts, ...]:
+        """The files beside the record."""
+        return tuple(filter(None, (self.run, self.traces, self.generated, self.answers.file)))
 
     def files_are_sound(self, folder: Path | str) -> bool:
         """Return True if the files beside the record are those it was made with."""
@@ -302,12 +240,29 @@ class Record(RecordPart):
 
     def unsound_file(self, folder: Path | str) -> str:
         """Return the name of the first file beside the record that is missing or changed; empty if all are sound."""
-        for facts in filter(None, (self.run, self.traces, self.generated)):
+        for facts in self.files:
             try:
                 checked_file(Path(folder) / facts.file, facts.sha256, "run it again")
             except UserError:
                 return facts.file
         return ""
+
+
+def checked_file(file: Path, sha: str, again: str) -> Path:
+    """Return the path of a file beside a record. Every command that reads such a file asks for its path here.
+
+    `sha` is the SHA-256 that the record states, and `again` is the end of the message: how to make the file again.
+    Raises UserError if the file is missing, cannot be read, or was changed.
+    """
+    if not file.is_file():  # a pipe would be read for ever
+        raise UserError(f"{file} is missing: {again}")
+    try:
+        is_same = sha256(file) == sha
+    except OSError as error:
+        raise UserError(f"{file} cannot be read ({error.strerror}): {again}") from None
+    if not is_same:
+        raise UserError(f"{file} was changed after its record was written: {again}")
+    return file
 
 
 def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:

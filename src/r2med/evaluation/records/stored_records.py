@@ -1,4 +1,4 @@
-"""Records with the files beside them, and collections of them: one record for each system, dataset and repeat."""
+"""Records with the files beside them, and collections of them: one record for each name, dataset and repeat."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.measure import HEADLINE_MEASURE, Measure
 from r2med.evaluation.measure.measures import ANSWER_FAMILIES, ASPECT_FAMILIES
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.records.files_beside import checked_file
-from r2med.evaluation.records.record import FileFacts, Record
+from r2med.evaluation.records.answer_facts import GivenAnswer, read_answers
+from r2med.evaluation.records.record import Record, checked_file
+from r2med.evaluation.records.record_facts import FileFacts
 from r2med.foundation.core.errors import UserError, unknown
 
 log = logging.getLogger("r2med")
@@ -67,9 +68,14 @@ class StoredRecord:
             rows = map(json.loads, file.read_bytes().splitlines()) if file else ()
             return {str(row["id"]): list(map(str, row["texts"])) for row in rows}
 
+    def given(self) -> tuple[GivenAnswer, ...]:
+        """Return all answers of a reader. Raises UserError if their file is missing or was changed."""
+        file = self._beside(self.record.answers.file)
+        return read_answers(file, self.how_to_make_it_again) if file else ()
+
     def check_files(self) -> None:
         """Raise UserError if a file beside the record is missing or was changed."""
-        for facts in (self.record.run, self.record.traces, self.record.generated):
+        for facts in self.record.files:
             self._beside(facts)
 
     def _beside(self, facts: FileFacts | None) -> Path | None:
@@ -89,6 +95,8 @@ class StoredRecord:
     @property
     def how_to_make_it_again(self) -> str:
         """The end of a message: the command that makes the record and its files again."""
+        if self.record.kind == "answers":
+            return "r2med answer makes it again"
         run = ["r2med", "run", self.record.system, "--data", typed_name(self.record.dataset.name)]
         if self.record.name:
             run += ["--name", self.record.name]
@@ -102,7 +110,10 @@ def typed_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class RecordCollection:
-    """One record for each system, dataset and repeat. Different systems may have different numbers of repeats."""
+    """One record for each system, dataset and repeat. Different systems may have different numbers of repeats.
+
+    In a collection of answers, a system is one with a reader of its results.
+    """
 
     cells: Mapping[tuple[str, str], StoredRecord]
     """System and dataset -> the record of the lowest repeat, which has those of later repeats."""

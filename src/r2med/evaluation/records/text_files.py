@@ -9,7 +9,7 @@ from typing import Any
 from r2med.foundation.store.files import json_object
 
 TEXT_FILES = ("generated", "traces", "answers", "conversations")
-"""Fields of records that name a file of texts."""
+"""Fields of records that name a file of texts, also of older formats."""
 
 
 def files_with_texts(folder: Path, datasets: Collection[str], others: Collection[str] = ()) -> list[Path]:
@@ -50,6 +50,8 @@ def _files(path: Path, datasets: Collection[str], others: Collection[str]) -> It
 
 def _beside(path: Path, facts: Any) -> Path | None:
     """Return a file that a record names. Only its last part counts: a record of others may name any path."""
+    if isinstance(facts, dict) and isinstance(facts.get("file"), dict):  # the field "answers" has more than its file
+        facts = facts["file"]
     if not isinstance(facts, dict) or not isinstance(facts.get("file"), str):
         return None
     file = path.with_name(Path(facts["file"]).name or path.name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from r2med.data.dataset import Dataset
-from r2med.evaluation.records.answer_record import AnswerRecord
-from r2med.evaluation.records.record import DatasetFacts, Record
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import DatasetFacts
 from r2med.foundation.text.plurals import counted
 
 AS_PUBLISHED = "as published"
@@ -36,7 +36,7 @@ def published_name(dataset: DatasetFacts | Dataset) -> str:
     return dataset.name.removesuffix("".join(f"+{name}" for name in overlay_names(dataset)))
 
 
-def published_names(records: Iterable[Record | AnswerRecord]) -> dict[str, str]:
+def published_names(records: Iterable[Record]) -> dict[str, str]:
     """Return the datasets of records, each with its name without overlays."""
     return {record.dataset.name: published_name(record.dataset) for record in records}
 

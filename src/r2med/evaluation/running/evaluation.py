@@ -10,7 +10,8 @@ from pathlib import Path
 from r2med.data import Dataset, load
 from r2med.data.runs import write_run
 from r2med.evaluation.records.lock_file import Lock
-from r2med.evaluation.records.record import APART_SUFFIX, FileFacts, Record, RunFacts, record_key, set_apart
+from r2med.evaluation.records.record import APART_SUFFIX, Record, record_key, set_apart
+from r2med.evaluation.records.record_facts import FileFacts, RunFacts
 from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.running.new_record import new_record, time_of_naming
 from r2med.foundation.core.errors import UserError

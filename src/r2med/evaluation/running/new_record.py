@@ -10,7 +10,8 @@ from r2med.data.dataset import Dataset
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
-from r2med.evaluation.records.record import FileFacts, Record, StageFacts, declared_stages
+from r2med.evaluation.records.record import Record, declared_stages
+from r2med.evaluation.records.record_facts import FileFacts, StageFacts
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
 from r2med.models.llm.chat import repeat_seed

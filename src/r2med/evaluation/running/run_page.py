@@ -58,13 +58,13 @@ def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tab
     """
     sections = [_scores(results, measure, with_all_tables)] if results.records else []
     failed = (*failure_lines(results.records), *_unranked(results.records))
-    parts = [Paragraph(line, "warning", whole=True) for line in failed]
-    parts += [Paragraph(line, "error", whole=True) for line in _errors(results)]
+    parts = [Paragraph(line, "warning", no_wrap=True) for line in failed]
+    parts += [Paragraph(line, "error", no_wrap=True) for line in _errors(results)]
     if results.records:
         reused = sum(cell.reused for cell in results)
         again = f", {reused} of them reused (fresh (--fresh) makes them again)" if reused else ""
         line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/"
-        parts.append(Paragraph(f"{line}{again}.", whole=True))
+        parts.append(Paragraph(f"{line}{again}.", no_wrap=True))
     if demo:
         parts += [
             Paragraph(DEMO_CAPTION),

@@ -8,13 +8,31 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-from r2med.foundation.pages.estimate import Estimate
-
 Kind = Literal["text", "integer", "number", "score", "difference", "share", "p", "seconds", "dollars"]
 """Kind of the values of a column. A score is in points (the measure × 100), a share is between 0 and 1."""
 
 Tone = Literal["", "lead", "strong", "quiet", "good", "warning", "error"]
 """Emphasis of a text; the finding of a section is its lead. A terminal shows it in colours."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its 95 % interval: the range to expect with other queries of the same kind."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    """Both are None if there are too few observations for an interval."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Low and high; the number itself twice if there is no interval."""
+        return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
+
+    def interval(self, form: str) -> str:
+        """Return the interval as text, with bounds in a format such as `.2f` or `.0%`; a dash if there is none."""
+        return "–" if self.low is None else " to ".join(f"{bound:{form}}" for bound in self.bounds)
+
 
 Value = str | int | float | Estimate | None
 """Value of a cell. A text in a column of numbers says why a number is missing, or is a bound such as ≥ 1.20."""
@@ -31,7 +49,7 @@ class Column:
     kind: Kind = "text"
     digits: int = 2
     """Decimals of a number, a score or a share."""
-    whole: bool = False
+    no_wrap: bool = False
     """True for a text that a narrow terminal must not fold."""
     missing: str = MISSING
     """Text for a cell that is None."""
@@ -58,7 +76,7 @@ class ShownColumn:
 
     head: str
     is_numeric: bool
-    whole: bool
+    no_wrap: bool
     cells: Sequence[Marked]
     """The values of these cells are texts."""
 

@@ -9,8 +9,7 @@ from html import escape
 from importlib import resources
 
 from r2med.foundation.core.version import __version__
-from r2med.foundation.pages.cells import Column, Marked, Value, shown, shown_interval, value_of
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Column, Estimate, Marked, Value, shown, shown_interval, value_of
 from r2med.foundation.pages.page import Bars, Block, Bullets, Heading, Page, Paragraph, Section, Table, Verbatim
 from r2med.foundation.pages.svg import bar, dots, glyph
 from r2med.foundation.web.static_page import static_page

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from r2med.foundation.pages.cells import (
     INTERVAL_HEAD,
     Column,
+    Estimate,
     Marked,
     ShownColumn,
     Tone,
@@ -23,7 +24,6 @@ from r2med.foundation.pages.cells import (
     shown_interval,
     value_of,
 )
-from r2med.foundation.pages.estimate import Estimate
 
 if TYPE_CHECKING:
     from r2med.foundation.text.highlight import Words
@@ -116,10 +116,10 @@ def has_intervals(cells: Sequence[Value | Marked]) -> bool:
 
 def _shown(column: Column, cells: Sequence[Value | Marked]) -> Iterator[ShownColumn]:
     texts = [_emphasised(cell, shown(value_of(cell), column)) for cell in cells]
-    yield ShownColumn(column.head, column.is_numeric, column.whole, texts)
+    yield ShownColumn(column.head, column.is_numeric, column.no_wrap, texts)
     if has_intervals(cells):
         ranges = [Marked(shown_interval(value_of(cell), column)) for cell in cells]
-        yield ShownColumn(INTERVAL_HEAD, column.is_numeric, column.whole, ranges)
+        yield ShownColumn(INTERVAL_HEAD, column.is_numeric, column.no_wrap, ranges)
 
 
 def _emphasised(cell: Value | Marked, text: str) -> Marked:
@@ -142,7 +142,7 @@ class Paragraph:
 
     text: str
     tone: Tone = ""
-    whole: bool = False
+    no_wrap: bool = False
     """True for a line that people copy, such as a command or a path. A terminal must not break it."""
     label: str = ""
     marks: Sequence[tuple[int, int, str]] = ()

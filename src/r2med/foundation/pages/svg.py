@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.pages.page import Dots
 
 WIDTH, LEFT, RIGHT, TOP = 640, 190, 16, 34

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import replace
 from functools import lru_cache
 from shlex import quote
 from types import TracebackType
@@ -155,7 +154,7 @@ class Runtime:
 
     def with_settings(self, **settings: Any) -> Runtime:
         """Return this runtime with other values in its setup; what is opened is shared with it."""
-        return self._view(setup=replace(self.setup, **settings))
+        return self._view(setup=self.setup.with_settings(**settings))
 
     def _view(self, **changes: Any) -> Runtime:
         view = object.__new__(type(self))

@@ -3,19 +3,18 @@
 Each field carries its help text and, if it can be typed, its flag: the command line is made from these fields.
 """
 
-# ruff: noqa: RUF009 - `_setting` returns a field of the dataclass
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
-from r2med.foundation.core.errors import UserError, unknown
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from r2med.foundation.core.errors import UserError, expected_type, unknown
 from r2med.foundation.core.flags import DATA, LLMS, MODELS, WHAT, Flag, as_list
 from r2med.foundation.core.spec import typed_path
 
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from r2med.foundation.engine.work import Engine
     from r2med.foundation.net.retry import Policy
     from r2med.foundation.store import Store
+else:
+    Engine = Store = Any  # a list of flags must not load them
 
 MOST_REPEATS = 1000
 """More runs of one system are taken for a mistake."""
@@ -34,164 +35,229 @@ class SettingError(UserError):
     """A field of Setup with a value that it cannot have."""
 
     def __init__(self, name: str, value: object, reason: str) -> None:
-        flag = next(each.metadata["flag"] for each in fields(Setup) if each.name == name)
-        typed = next(iter(flag.names), f"--{name.replace('_', '-')}")
-        super().__init__(
-            f"{name} ({typed} {quote(str(value))}): {reason}" if flag.panel else f"{name}={value}: {reason}"
-        )
+        flag, typed = flag_of(name), flag_names(name)[0]
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        super().__init__(f"{name} ({typed} {quote(text)}): {reason}" if flag.panel else f"{name}={text}: {reason}")
 
 
-def _setting(default: Any, help: str, panel: str = "", *names: str, compare: bool = True, **more: Any) -> Any:
-    return field(default=default, compare=compare, metadata={"flag": Flag(help, panel, names, **more)})
+def _size(size: int | str) -> int:
+    """Return a number of bytes, typed as such or as 512M or 4G. Raises UserError if it is less than 1M."""
+    text = str(size)
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
+    try:
+        count = int(float(number) * _UNITS[unit])
+    except (ValueError, KeyError, OverflowError):
+        count = 0
+    if count < _UNITS["M"]:
+        raise SettingError("memory", text, "it must be a size of at least 1M, such as 512M or 4G")
+    return count
 
 
-@dataclass(frozen=True)
-class Setup:
+def _weights(given: Any) -> tuple[tuple[str, Path], ...]:
+    """Return weights by name: from a mapping, from NAME=PATH as one types it, or from pairs."""
+    pairs = given.items() if isinstance(given, Mapping) else map(_name_and_path, as_list(given))
+    return tuple((name, typed_path(str(path))) for name, path in pairs)
+
+
+def _name_and_path(pair: Any) -> tuple[str, str]:
+    if not isinstance(pair, str):
+        return pair[0], pair[1]
+    name, equals, path = pair.partition("=")
+    if not equals or not name or not path:
+        raise SettingError("model_paths", pair, "it must be NAME=FOLDER or NAME=FILE.gguf")
+    return name, path
+
+
+def _path(given: Any) -> Any:
+    return typed_path(given) if isinstance(given, str) else given
+
+
+def _folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise SettingError("generations", path, "there is no such folder")
+    return path
+
+
+# Types of settings: how a typed value is read, and what it must be.
+Count = Annotated[int, Field(ge=1, description="a whole number, 1 or more")]
+Repeat = Annotated[int, Field(ge=0, lt=MOST_REPEATS, description=f"a whole number from 0 to {MOST_REPEATS - 1}")]
+Seconds = Annotated[float, Field(gt=0, description="a number of seconds above 0")]
+Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Size = Annotated[int, BeforeValidator(_size)]
+Weights = Annotated[tuple[tuple[str, Path], ...], BeforeValidator(_weights)]
+TypedPath = Annotated[Path, BeforeValidator(_path)]
+ExistingFolder = Annotated[TypedPath, AfterValidator(_folder)]
+
+
+class Setup(BaseModel):
     """One flat value for all systems of a run, from flags or from keywords in Python. Making one has no effect."""
 
-    device: str = _setting(
-        "auto", "Device of models: auto (all GPUs there are), cpu, cuda, cuda:1 or mps.", MODELS, metavar="NAME"
-    )
-    dtype: str = _setting(
-        "auto", "Precision of models: auto (float32 on a CPU), float32, bfloat16 or float16.", MODELS, metavar="NAME"
-    )
-    backend: str = _setting(
-        "torch", "Library that runs transformers: torch or openvino.", MODELS, metavar="NAME", is_rare=True
-    )
-    model_paths: tuple[tuple[str, Path], ...] = _setting(
-        (),
-        "Path of the weights of a model or an LLM: a folder, or a GGUF file.",
-        MODELS,
-        "--model-path",
-        metavar="NAME=PATH",
-        is_list=True,
-    )
-    memory: int = _setting(
-        2 << 30, "Memory for blocks of vectors, such as 512M or 4G.", MODELS, metavar="SIZE", kind=str, is_rare=True
-    )
-    tokens_per_batch: int = _setting(0, "Tokens that an encoder reads at once. 0 is as many as the device allows.")
-    trust_remote_code: bool = _setting(False, "Run the code that a model's repository contains.", MODELS, is_rare=True)
-    engine: str | Engine = _setting(
-        "threads",
-        "Where models and indexing run: threads, ray (this machine, or RAY_ADDRESS) or ray://HOST:PORT.",
-        MODELS,
-        metavar="NAME",
-        compare=False,
-        is_rare=True,
-    )
-    offline: bool = _setting(
-        False, "Refuse every address that is not this machine's. R2MED_OFFLINE=1 does the same.", MODELS, "--offline"
-    )
-    models_kept: int = _setting(3, "Models that stay in memory.", compare=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    llm: str = _setting(
-        "",
-        "The LLM of stages that need one and name none.",
-        LLMS,
-        metavar="NAME",
-        show_default=False,
-        completion="llms",
-    )
-    base_url: str = _setting(
-        "",
-        "An OpenAI-compatible endpoint for any LLM, and the server of vllm:MODEL and tei:MODEL. Embedding APIs: "
-        "OPENAI_BASE_URL and the like.",
-        LLMS,
-        metavar="URL",
-        show_default=False,
-    )
-    llm_backend: str = _setting(
-        "",
-        "Where LLMs run: openai (an endpoint) or local (llama.cpp in this process). Default: as the card says.",
-        LLMS,
-        metavar="NAME",
-        show_default=False,
-        is_rare=True,
-    )
-    budget: float | None = _setting(
-        None,
-        "Dollars that embeddings and LLMs may cost together. Work stops before the next request would exceed them.",
-        LLMS,
-        metavar="DOLLARS",
-        show_default=False,
-        kind=float,
-        compare=False,
-    )
-    prompts: str = _setting(
-        "",
-        "A set of prompt templates (r2med list prompts) for all stages that ask an LLM.",
-        LLMS,
-        metavar="NAME|DIR",
-        show_default=False,
-    )
-    concurrency: int = _setting(16, "Requests that are sent at once.", LLMS, is_rare=True)
-    deadline: float = _setting(900.0, "Seconds that all attempts of one request may take.", LLMS, is_rare=True)
-    idle: float = _setting(180.0, "Seconds without a byte after which a request is tried again.")
-    ask_again: bool = _setting(
-        False, "Ask LLMs again where an answer of an earlier run could not be used.", LLMS, is_rare=True
-    )
-    threads: int = _setting(0, "CPU threads of an LLM that runs in this process. 0 is all free cores.")
-    endpoints: tuple[tuple[str, str], ...] = _setting(
-        (), "(provider, URL) of embedding and rerank APIs at another address."
-    )
-    attempts: int = _setting(6, "Times that a request is sent if its failures may pass.")
-    first_wait: float = _setting(2.0, "Seconds at most before the second attempt, twice as many before each next one.")
+    device: Annotated[
+        str, Flag("Device of models: auto (all GPUs there are), cpu, cuda, cuda:1 or mps.", MODELS, metavar="NAME")
+    ] = "auto"
+    dtype: Annotated[
+        str, Flag("Precision of models: auto (float32 on a CPU), float32, bfloat16 or float16.", MODELS, metavar="NAME")
+    ] = "auto"
+    backend: Annotated[
+        str, Flag("Library that runs transformers: torch or openvino.", MODELS, metavar="NAME", is_rare=True)
+    ] = "torch"
+    model_paths: Annotated[
+        Weights,
+        Flag(
+            "Path of the weights of a model or an LLM: a folder, or a GGUF file.",
+            MODELS,
+            ("--model-path",),
+            metavar="NAME=PATH",
+            is_list=True,
+        ),
+    ] = ()
+    memory: Annotated[
+        Size, Flag("Memory for blocks of vectors, such as 512M or 4G.", MODELS, metavar="SIZE", kind=str, is_rare=True)
+    ] = 2 << 30
+    tokens_per_batch: Annotated[
+        int, Flag("Tokens that an encoder reads at once. 0 is as many as the device allows.")
+    ] = 0
+    trust_remote_code: Annotated[
+        bool, Flag("Run the code that a model's repository contains.", MODELS, is_rare=True)
+    ] = False
+    engine: Annotated[
+        str | Engine,
+        Flag(
+            "Where models and indexing run: threads, ray (this machine, or RAY_ADDRESS) or ray://HOST:PORT.",
+            MODELS,
+            metavar="NAME",
+            is_rare=True,
+        ),
+    ] = "threads"
+    offline: Annotated[
+        bool,
+        Flag("Refuse every address that is not this machine's. R2MED_OFFLINE=1 does the same.", MODELS, ("--offline",)),
+    ] = False
+    models_kept: Annotated[int, Flag("Models that stay in memory.")] = 3
 
-    depth: int = _setting(100, "Candidates that a reranker looks at. NAME@DEPTH sets it for one reranker.", WHAT)
-    recorded: bool = _setting(False, "Use recorded generations; no LLM is asked for an expansion.", DATA)
-    generations: Path | None = _setting(
-        None,
-        "Folder of recorded generations. Default: beside the dataset.",
-        DATA,
-        metavar="DIR",
-        show_default=False,
-        kind=Path,
-    )
-    candidates: Path | None = _setting(
-        None, "A TREC run to rerank, or a folder with one per dataset.", DATA, show_default=False, kind=Path
-    )
-    repeat: int = _setting(
-        0, "Number of the repeat, from 0. LLMs are asked anew and shuffles made anew in each repeat."
-    )
-    store: Store | None = _setting(None, "Where artefacts are kept. None is R2MED_HOME.", compare=False)
+    llm: Annotated[
+        str,
+        Flag(
+            "The LLM of stages that need one and name none.",
+            LLMS,
+            metavar="NAME",
+            show_default=False,
+            completion="llms",
+        ),
+    ] = ""
+    base_url: Annotated[
+        str,
+        Flag(
+            "An OpenAI-compatible endpoint for any LLM, and the server of vllm:MODEL and tei:MODEL. Embedding APIs: "
+            "OPENAI_BASE_URL and the like.",
+            LLMS,
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = ""
+    llm_backend: Annotated[
+        str,
+        Flag(
+            "Where LLMs run: openai (an endpoint) or local (llama.cpp in this process). Default: as the card says.",
+            LLMS,
+            metavar="NAME",
+            show_default=False,
+            is_rare=True,
+        ),
+    ] = ""
+    budget: Annotated[
+        Dollars | None,
+        Field(description="a number of dollars, 0 or more"),
+        Flag(
+            "Dollars that embeddings and LLMs may cost together. Work stops before the next request would exceed them.",
+            LLMS,
+            metavar="DOLLARS",
+            show_default=False,
+            kind=float,
+        ),
+    ] = None
+    prompts: Annotated[
+        str,
+        Flag(
+            "A set of prompt templates (r2med list prompts) for all stages that ask an LLM.",
+            LLMS,
+            metavar="NAME|DIR",
+            show_default=False,
+        ),
+    ] = ""
+    concurrency: Annotated[Count, Flag("Requests that are sent at once.", LLMS, is_rare=True)] = 16
+    deadline: Annotated[Seconds, Flag("Seconds that all attempts of one request may take.", LLMS, is_rare=True)] = 900.0
+    idle: Annotated[Seconds, Flag("Seconds without a byte after which a request is tried again.")] = 180.0
+    ask_again: Annotated[
+        bool, Flag("Ask LLMs again where an answer of an earlier run could not be used.", LLMS, is_rare=True)
+    ] = False
+    threads: Annotated[int, Flag("CPU threads of an LLM that runs in this process. 0 is all free cores.")] = 0
+    endpoints: Annotated[
+        tuple[tuple[str, str], ...], Flag("(provider, URL) of embedding and rerank APIs at another address.")
+    ] = ()
+    attempts: Annotated[Count, Flag("Times that a request is sent if its failures may pass.")] = 6
+    first_wait: Annotated[
+        Seconds, Flag("Seconds at most before the second attempt, twice as many before each next one.")
+    ] = 2.0
 
-    def __new__(cls, *given: Any, **settings: Any) -> Self:
-        """Raise UserError for a setting that does not exist, with the nearest one that does."""
-        known = [each.name for each in fields(cls)]
-        for name in settings:
-            if name not in known:
-                raise unknown("setting", name, known)
-        return super().__new__(cls)
+    depth: Annotated[Count, Flag("Candidates that a reranker looks at. NAME@DEPTH sets it for one reranker.", WHAT)] = (
+        100
+    )
+    recorded: Annotated[bool, Flag("Use recorded generations; no LLM is asked for an expansion.", DATA)] = False
+    generations: Annotated[
+        ExistingFolder | None,
+        Flag(
+            "Folder of recorded generations. Default: beside the dataset.",
+            DATA,
+            metavar="DIR",
+            show_default=False,
+            kind=Path,
+        ),
+    ] = None
+    candidates: Annotated[
+        TypedPath | None,
+        Flag("A TREC run to rerank, or a folder with one per dataset.", DATA, show_default=False, kind=Path),
+    ] = None
+    repeat: Annotated[
+        Repeat, Flag("Number of the repeat, from 0. LLMs are asked anew and shuffles made anew in each repeat.")
+    ] = 0
+    store: Annotated[Store | None, Flag("Where artefacts are kept. None is R2MED_HOME.")] = None
 
-    def __post_init__(self) -> None:
-        for name, read in _READERS.items():
-            object.__setattr__(self, name, read(getattr(self, name)))
-        for name in ("depth", "concurrency", "attempts"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise SettingError(name, getattr(self, name), "it must be a whole number, 1 or more")
-        if not isinstance(self.repeat, int) or not 0 <= self.repeat < MOST_REPEATS:
-            raise SettingError("repeat", self.repeat, f"it must be a whole number from 0 to {MOST_REPEATS - 1}")
-        for name in ("deadline", "idle", "first_wait"):
-            if not getattr(self, name) > 0:
-                raise SettingError(name, f"{getattr(self, name):g}", "it must be a number of seconds above 0")
-        if self.budget is not None and (not math.isfinite(self.budget) or self.budget < 0):
-            raise SettingError("budget", self.budget, "it must be a number of dollars, 0 or more")
-        if self.generations is not None and not self.generations.is_dir():
-            raise SettingError("generations", self.generations, "there is no such folder")
-        if self.generations is not None:
-            object.__setattr__(self, "recorded", True)  # a folder was named, so its texts are read
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise _explained(error) from None
 
-    def __repr__(self) -> str:
-        plain = {each.name: each.default for each in fields(self) if each.name not in OF_THIS_PROCESS}
-        changed = [f"{name}={getattr(self, name)!r}" for name, value in plain.items() if getattr(self, name) != value]
-        return f"Setup({', '.join(changed)})"
+    @model_validator(mode="before")
+    @classmethod
+    def _read_texts_of_named_folder(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return {**settings, "recorded": True} if settings.get("generations") is not None else settings
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Setup) and self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def _compared(self) -> tuple[Any, ...]:
+        return tuple(value for name, value in self if name not in OF_NO_RESULT)
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        for name, value in self:
+            if name not in OF_THIS_PROCESS and value != type(self).model_fields[name].default:
+                yield name, value
 
     def __reduce__(self) -> tuple[Callable[[], Setup], tuple[()]]:
         # As it arrives on another machine: with the store of that one, without a budget, and with threads.
         left = (*OF_THIS_PROCESS, *OF_THIS_MACHINE)
-        return partial(
-            Setup, **{each.name: getattr(self, each.name) for each in fields(self) if each.name not in left}
-        ), ()
+        return partial(Setup, **{name: value for name, value in self if name not in left}), ()
+
+    def with_settings(self, **settings: Any) -> Setup:
+        """Return this setup with other values."""
+        return Setup(**{**dict(self), **settings})
 
     @property
     def policy(self) -> Policy:
@@ -218,52 +284,34 @@ class Setup:
 
 OF_THIS_PROCESS = ("budget", "store", "engine")
 """Fields that are not sent to another process."""
+OF_NO_RESULT = (*OF_THIS_PROCESS, "models_kept")
+"""Fields that change no result. Setups that differ in nothing else are equal."""
 OF_THIS_MACHINE = ("generations", "candidates")
 """Files that only this process reads: nodes of a cluster encode and index, and need not have them."""
 
 
-def parse_bytes(size: int | str) -> int:
-    """Return a number of bytes, typed as such or as 512M or 4G. Raises UserError if it is less than 1M."""
-    text = str(size)
-    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
-    try:
-        count = int(float(number) * _UNITS[unit])
-    except (ValueError, KeyError, OverflowError):
-        count = 0
-    if count < _UNITS["M"]:
-        raise SettingError("memory", text, "it must be a size of at least 1M, such as 512M or 4G")
-    return count
+def flag_of(name: str) -> Flag:
+    """Return how a setting is typed."""
+    return next(mark for mark in Setup.model_fields[name].metadata if isinstance(mark, Flag))
+
+
+def flag_names(name: str) -> tuple[str, ...]:
+    """Return the flags of a setting."""
+    return flag_of(name).names or (f"--{name.replace('_', '-')}",)
+
+
+def _explained(error: ValidationError) -> UserError:
+    """Return one line about the first fault: a setting that does not exist, or what its value must be."""
+    faults = error.errors()
+    fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
+    name = str(fault["loc"][0])
+    if fault["type"] == "extra_forbidden":
+        return unknown("setting", name, Setup.model_fields)
+    wanted = Setup.model_fields[name].description or expected_type(fault["type"])
+    return SettingError(name, fault["input"], f"it must be {wanted}" if wanted else fault["msg"])
 
 
 def printed_bytes(count: int) -> str:
     """Return a number of bytes as one types it, such as 2G."""
     unit = next(unit for unit in ("T", "G", "M", "K", "") if count % _UNITS[unit] == 0)
     return f"{count // _UNITS[unit]}{unit}"
-
-
-def _model_paths(given: Any) -> tuple[tuple[str, Path], ...]:
-    """Return weights by name: from a mapping, from NAME=PATH as one types it, or from pairs."""
-    pairs = given.items() if isinstance(given, Mapping) else [_split(each) for each in as_list(given)]
-    return tuple((name, typed_path(str(path))) for name, path in pairs)
-
-
-def _split(pair: Any) -> tuple[str, str]:
-    if not isinstance(pair, str):
-        return pair[0], pair[1]
-    name, equals, path = pair.partition("=")
-    if not equals or not name or not path:
-        raise SettingError("model_paths", pair, "it must be NAME=FOLDER or NAME=FILE.gguf")
-    return name, path
-
-
-def _path(given: Any) -> Path | None:
-    return typed_path(given) if isinstance(given, str) else given
-
-
-_READERS: Mapping[str, Callable[[Any], Any]] = {
-    "memory": parse_bytes,
-    "model_paths": _model_paths,
-    "generations": _path,
-    "candidates": _path,
-}
-"""What reads a field as one types it: in Python, or on the command line."""

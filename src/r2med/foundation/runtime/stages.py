@@ -104,6 +104,9 @@ class Stage(BaseModel):
         arguments = (printed(getattr(self, argument)),) if argument and getattr(self, argument) else ()
         return str(Call(self.name, arguments, self.changed, getattr(self, depth) if depth else None))
 
+    def __hash__(self) -> int:
+        return hash((type(self), str(self)))  # settings of a user's stage may be lists
+
     @property
     def changed(self) -> tuple[tuple[str, str], ...]:
         """The typed form of all settings that differ from their defaults."""

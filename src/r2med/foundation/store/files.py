@@ -248,3 +248,15 @@ def swap(new: Path, folder: Path) -> None:
             old.rename(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def strict_json(content: bytes) -> Any:
+    """Return the value of a JSON text. Raises ValueError if a key occurs twice: tools differ in which one they read."""
+    return json.loads(content, object_pairs_hook=_without_twins)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return fields

@@ -13,21 +13,23 @@ from r2med.assessment.answers.answer_options import options_of
 from r2med.assessment.answers.answer_scores import ACCURACY, is_right, rule_verdict, scores_of
 from r2med.assessment.answers.reading import asked_queries
 from r2med.data.dataset import Dataset, Query
-from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_facts import GivenAnswer
 from r2med.evaluation.records.answer_words import Condition
 from r2med.evaluation.records.dataset_facts import query_facts
+from r2med.evaluation.records.record import Record
 from r2med.publication.leaderboard.submitted_answers import failed_scores
 
 
-def unverified(record: AnswerRecord) -> tuple[str, ...]:
+def unverified(record: Record) -> tuple[str, ...]:
     """Return what an answer record states that cannot be computed again."""
-    parts = [f"the grades of the judge {record.judge.judge}"] if record.judge else []
+    judge = record.answers.judge
+    parts = [f"the grades of the judge {judge.judge}"] if judge else []
     if (left := record.dataset.judged_queries - len(record.queries)) > 0:
         parts.append(f"{left:,} of {record.dataset.judged_queries:,} judged queries, which were not asked")
     return tuple(parts)
 
 
-def answer_record_faults(record: AnswerRecord, answers: Sequence[GivenAnswer], dataset: Dataset) -> Iterator[str]:
+def answer_record_faults(record: Record, answers: Sequence[GivenAnswer], dataset: Dataset) -> Iterator[str]:
     """Yield what does not match, in the order of the checks. The facts of the dataset were checked before."""
     queries = {query.id: query for query in asked_queries(dataset)}
     facts = query_facts(dataset)
@@ -35,19 +37,20 @@ def answer_record_faults(record: AnswerRecord, answers: Sequence[GivenAnswer], d
         yield f"its questions and their facts are not those of {dataset.name}"
         return
     cells = Counter((answer.query, answer.condition) for answer in answers)
-    if set(cells) != {(query, condition) for query in record.queries for condition in record.statuses}:
+    if set(cells) != {(query, condition) for query in record.queries for condition in record.answers.statuses}:
         yield "its answers are not those to its questions in all its conditions"
         return
     if repeated := next((cell for cell, count in cells.items() if count > 1), None):
         yield f"it has two answers to query {repeated[0]} in the condition {repeated[1]}"
+    is_judged = record.answers.judge is not None
     for answer in answers:
         where = f"the answer to query {answer.query} in the condition {answer.condition}"
         faults = [*_passage_faults(answer, dataset)]
-        if record.form == "choice":
+        if record.answers.form == "choice":
             grades = dataset.qrels[answer.query]
-            faults += [*_choice_faults(answer, queries, grades, is_judged=record.judge is not None)]
+            faults += [*_choice_faults(answer, queries, grades, is_judged=is_judged)]
         elif answer.status != "failed":
-            verdict = is_right(answer, judged=record.judge is not None)
+            verdict = is_right(answer, judged=is_judged)
             if answer.scores.get(ACCURACY) != (None if verdict is None else float(verdict)):
                 faults.append("has an accuracy that its grade does not give")
         yield from (f"{where} {fault}" for fault in faults)
@@ -85,21 +88,21 @@ def _choice_faults(
             yield f"has {measure} {answer.scores[measure]:.4f}, but its choice gives {value:.4f}"
 
 
-def _record_values(record: AnswerRecord, answers: Sequence[GivenAnswer]) -> Iterator[str]:
+def _record_values(record: Record, answers: Sequence[GivenAnswer]) -> Iterator[str]:
     """Yield faults of the scores and counts of the record. Its means were checked when it was read."""
     measures: dict[Condition, list[str]] = {}
     for each in answers:
         measures.setdefault(each.condition, []).extend(each.scores)
     for each in answers:
-        stated = record.per_query[each.condition].get(each.query, {})
+        stated = record.answers.per_query[each.condition].get(each.query, {})
         if each.status == "failed" and stated != failed_scores(measures[each.condition]):
             yield f"its failed answer to query {each.query} in the condition {each.condition} does not count 0"
         elif each.status != "failed" and stated != each.scores:
             yield f"its scores of query {each.query} in the condition {each.condition} are not those of the answer"
-    for condition, stated_counts in record.statuses.items():
+    for condition, stated_counts in record.answers.statuses.items():
         counts = Counter(each.status for each in answers if each.condition == condition)
         if counts != Counter(stated_counts):
             yield f"its counts of answers in the condition {condition} are wrong"
         grades = Counter(each.grade for each in answers if each.condition == condition and each.grade)
-        if grades != Counter(record.grades.get(condition, {})):
+        if grades != Counter(record.answers.grades.get(condition, {})):
             yield f"its counts of grades in the condition {condition} are wrong"

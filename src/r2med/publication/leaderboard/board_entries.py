@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.collection import MAX_FAILURES, honestly_named, misfit, without_failed
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
@@ -26,7 +25,7 @@ class SubmittedRecords:
     """The records of several entries."""
 
     records: list[StoredRecord] = field(default_factory=list)
-    answers: list[StoredAnswers] = field(default_factory=list)
+    answers: list[StoredRecord] = field(default_factory=list)
 
 
 def read_entries(
@@ -79,7 +78,7 @@ def _add(read: SubmittedRecords, file: Path, folder: Path, verdicts: Verdicts, m
     read.records.extend(without_failed(submitted, max_failures))
     for answers, fault in zip(entry.answers, of_answers, strict=True):
         named = honestly_named(answers, file)
-        read.answers.append(StoredAnswers(named, file, is_entry=True, unverified=fault, entry=team))
+        read.answers.append(StoredRecord(named, file, is_entry=True, unverified=fault, entry=team))
     read.answers.sort(key=lambda each: bool(each.unverified))
 
 
@@ -133,10 +132,10 @@ class _Shown:
             name += f" ({fitting[0].entry})"
         return f"{name}{mark}"
 
-    def named_answers(self, each: StoredAnswers) -> StoredAnswers:
+    def named_answers(self, each: StoredRecord) -> StoredRecord:
         """Return answers with the name of the system of their entry, and with the mark of those without a verdict."""
         record = each.record
         name = self._names.get((each.path, record.system), record.system)
         mark = f" ({NOT_VERIFIED})" if each.unverified else ""
-        named = {"system": name, "reader": f"{record.reader}{mark}"}
-        return replace(each, record=record.model_copy(update=named))
+        answers = record.answers.model_copy(update={"reader": f"{record.answers.reader}{mark}"})
+        return replace(each, record=record.model_copy(update={"system": name, "answers": answers}))

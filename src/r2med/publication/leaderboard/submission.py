@@ -14,19 +14,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from r2med.evaluation.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.evaluation.measure.measures import RECORDED_MEASURES
-from r2med.evaluation.records.answer_record import AnswerRecord
 from r2med.evaluation.records.collection import MAX_FAILURES, collect
 from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
-from r2med.evaluation.records.record import FORMAT as RECORD_FORMAT
-from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.records.record import FORMATS, Record, record_key
 from r2med.evaluation.records.record_checks import LARGEST, record_faults
 from r2med.evaluation.records.repeats import repeat_fault
-from r2med.evaluation.records.sealed_json import strict_json
 from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
-from r2med.foundation.store.files import write_atomically
+from r2med.foundation.store.files import strict_json, write_atomically
 from r2med.foundation.text.terminal_text import quoted
 from r2med.publication.leaderboard.lock_faults import lock_faults
 from r2med.publication.leaderboard.submitted_answers import (
@@ -56,7 +53,7 @@ class Entry(BaseModel):
     """The number of this format."""
     records: tuple[Record, ...]
     """The records, without the files beside them."""
-    answers: tuple[AnswerRecord, ...] = ()
+    answers: tuple[Record, ...] = ()
     """The answer records, without the files of their answers."""
 
 
@@ -154,7 +151,11 @@ def _check_entry(entry: Entry, path: Path) -> None:
     for name, fault in submitted_answer_faults(entry.answers):
         raise UserError(f"{path}: {name[:400]}: {fault}")
     if fault := repeat_fault(
-        (f"{each.name} ({each.passages} passages, {each.form})", each.dataset.name, each.settings)
+        (
+            f"{each.display_name} ({each.answers.passages} passages, {each.answers.form})",
+            each.dataset.name,
+            each.settings,
+        )
         for each in entry.answers
     ):
         raise UserError(f"{path}: {fault}")
@@ -180,8 +181,10 @@ def _check_locks(records: Sequence[Record], places: Sequence[Path], path: Path) 
 
 
 def _faults(record: Record) -> Iterator[str]:
-    if record.format != RECORD_FORMAT:
-        yield f"a record of format {record.format}, but this version reads format {RECORD_FORMAT}"
+    if record.kind != "ranking":
+        yield "it is a record of answers, among those of rankings"
+    if record.format != FORMATS["ranking"]:
+        yield f"a record of format {record.format}, but this version reads format {FORMATS['ranking']}"
     if record.run is None or record.traces is not None or record.generated is not None:
         yield "the entry must name exactly one run file, and no other file"
     elif re.search(r"[/\\\0]", record.run.file):

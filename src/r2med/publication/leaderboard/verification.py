@@ -21,10 +21,11 @@ from r2med.data.runs.trec import format_run
 from r2med.evaluation.measure import Measure, relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.measure.scores import Scores
-from r2med.evaluation.records.answer_record import AnswerRecord, GivenAnswer
+from r2med.evaluation.records.answer_facts import read_answers
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.lock_file import locks_among
-from r2med.evaluation.records.record import DatasetFacts, FileFacts, Record
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_facts import DatasetFacts
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256
@@ -112,21 +113,15 @@ class _Desk:
         for each in entry.answers:
             fault = next(self._answer_faults(each), "")
             left = () if fault else unverified(each)
-            answers.append(Verification(path, each.name, each.dataset.name, fault, left, each.repeat))
+            answers.append(Verification(path, each.display_name, each.dataset.name, fault, left, each.repeat))
         return records, answers
 
-    def _given(self, record: AnswerRecord) -> tuple[GivenAnswer, ...]:
-        """Return the answers of a record. Raises UserError if their file cannot be read."""
-        assert record.answers is not None
-        file = self._files[record.answers.sha256]
-        beside = FileFacts(file=file.name, sha256=record.answers.sha256)
-        return record.model_copy(update={"answers": beside}).given(file.parent)
-
-    def _answer_faults(self, record: AnswerRecord) -> Iterator[str]:
+    def _answer_faults(self, record: Record) -> Iterator[str]:
         """Yield the faults of an answer record, in the order of the checks."""
-        assert record.answers is not None
-        if record.answers.sha256 not in self._files:
-            yield f"its file of answers is missing or was changed: {record.answers.file}"
+        stated = record.answers.file
+        assert stated is not None
+        if (file := self._files.get(stated.sha256)) is None:
+            yield f"its file of answers is missing or was changed: {stated.file}"
             return
         dataset = self._dataset(record.dataset)
         if isinstance(dataset, str):
@@ -134,7 +129,7 @@ class _Desk:
             return
         yield from _fact_faults(record.dataset, dataset)
         try:
-            answers = self._given(record)
+            answers = read_answers(file, "r2med answer makes it again")
         except UserError as error:
             yield str(error)
             return

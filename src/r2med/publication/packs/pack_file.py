@@ -71,7 +71,7 @@ def pack_page(manifest: PackManifest, file: Path) -> Page:
         "Pack",
         Table((Column("part"), Column("files", "integer"), Column("size", "number")), parts),
         Table((Column("system"), Column("dataset")), records),
-        notes=[Paragraph(head + manifest.r2med, whole=True)],
+        notes=[Paragraph(head + manifest.r2med, no_wrap=True)],
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 import shlex
 import shutil
 import tempfile
@@ -22,12 +23,11 @@ from typing import Any
 from r2med.data import Dataset
 from r2med.data.dataset_word import GivenData
 from r2med.data.loading import load_dataset
-from r2med.evaluation.records.answer_collection import answer_files, read_current
-from r2med.evaluation.records.answer_record import AnswerRecord, answers_path
-from r2med.evaluation.records.collection import collect
+from r2med.evaluation.records.answer_facts import answers_path
+from r2med.evaluation.records.collection import collect, record_files, sound_records
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
-from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.records.record import record_key
 from r2med.evaluation.records.repeats import repeat_fault, repeat_setting, setting_difference
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.running.evaluation import evaluated, generated_path, run_path, slug
@@ -41,6 +41,8 @@ from r2med.foundation.store.reads import Reads, noted_reads
 from r2med.publication.packs.pack_file import MANIFEST_NAME, META_NAME, PackedFile, PackedRecord, PackManifest
 from r2med.systems.retrieve.vectors.vector_shard import open_shard
 from r2med.systems.system import System
+
+log = logging.getLogger("r2med")
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 _RANKINGS = ("run", "recall")
@@ -114,14 +116,17 @@ def _check_collection(collection: RecordCollection) -> None:
         raise UserError(fault)
 
 
-def _answers_of(collection: RecordCollection) -> list[tuple[AnswerRecord, Path]]:
+def _answers_of(collection: RecordCollection) -> list[StoredRecord]:
     """Return the answer records beside the records of a collection that were read from them."""
     keys = {kept.record.key for kept in collection.runs_of_all}
-    files = sorted({file for kept in collection.runs_of_all for file in answer_files(kept.path.parent)})
-    found = [(record, path) for record, path in read_current(files) if record.settings.get("retrieval") in keys]
-    for record, path in found:
-        record.given(path.parent)  # raises UserError if its answers are missing or were changed
-    return found
+    files = {file for kept in collection.runs_of_all for file in record_files(kept.path.parent, "answers")}
+    records, faults = sound_records(sorted(files), "answers")
+    for fault, _ in faults:
+        log.warning("%s: it is left out", fault)
+    answers = [each for each in records if each.record.settings.get("retrieval") in keys]
+    for each in answers:
+        each.given()  # raises UserError if the answers are missing or were changed
+    return answers
 
 
 def _find_datasets(collection: RecordCollection, data: Sequence[GivenData], runtime: Runtime) -> dict[str, Dataset]:
@@ -183,7 +188,7 @@ def values_of(settings: Any, name: str) -> Iterator[str]:
             yield from values_of(part, name)
 
 
-def _results(collection: RecordCollection, answers: Sequence[tuple[AnswerRecord, Path]]) -> Iterator[_PartSource]:
+def _results(collection: RecordCollection, answers: Sequence[StoredRecord]) -> Iterator[_PartSource]:
     """Yield records and the files beside them. Conversations of agents stay: they quote the documents they read."""
     for kept in collection.runs_of_all:
         record, path = kept.record, kept.path
@@ -191,12 +196,14 @@ def _results(collection: RecordCollection, answers: Sequence[tuple[AnswerRecord,
         beside = [kept.run_file or run_path(path), *([generated_path(path)] if record.generated else [])]
         for file in (path, *(file for file in beside if file.is_file())):
             yield _beside(file, record.dataset.name)
-    for answer, path in answers:
-        body = answer.model_dump(mode="json")
-        stated = {name: body[name] for name in ("system", "reader", "settings", "notices", "judge")}
-        _refuse_paths(path, answer.name, stated, "answer")
+    for each in answers:
+        record, path = each.record, each.path
+        body = record.model_dump(mode="json")
+        stated = {name: body[name] for name in ("system", "settings")}
+        stated |= {name: body["answers"][name] for name in ("reader", "notices", "judge")}
+        _refuse_paths(path, record.display_name, stated, "answer")
         for file in (path, answers_path(path)):
-            yield _beside(file, answer.dataset.name)
+            yield _beside(file, record.dataset.name)
 
 
 def _beside(file: Path, dataset: str) -> _PartSource:
@@ -266,15 +273,10 @@ def _public_row(folder: str, value: bytes) -> bytes:
     return json.dumps({**row, "model": public_value(row["model"])}).encode("ascii")
 
 
-def _packed_records(
-    collection: RecordCollection, answers: Sequence[tuple[AnswerRecord, Path]]
-) -> Iterator[PackedRecord]:
-    records: list[tuple[Record | AnswerRecord, str]] = [
-        *((kept.record, kept.record.display_name) for kept in collection.runs_of_all),
-        *((record, record.name) for record, _ in answers),
-    ]
-    for record, name in sorted(records, key=lambda each: (each[0].dataset.name, each[1], each[0].repeat)):
-        yield PackedRecord(system=name, dataset=record.dataset.name)
+def _packed_records(collection: RecordCollection, answers: Sequence[StoredRecord]) -> Iterator[PackedRecord]:
+    records = [kept.record for kept in (*collection.runs_of_all, *answers)]
+    for record in sorted(records, key=lambda each: (each.dataset.name, each.display_name, each.repeat)):
+        yield PackedRecord(system=record.display_name, dataset=record.dataset.name)
 
 
 def _refuse_secrets(manifest: PackManifest, parts: Mapping[str, _PartSource]) -> None:

@@ -28,11 +28,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from r2med.data import Dataset
-from r2med.evaluation.records.answer_checks import answer_faults
-from r2med.evaluation.records.answer_record import SUFFIX, AnswerRecord
 from r2med.evaluation.records.local_datasets import dataset_here
-from r2med.evaluation.records.record import DatasetFacts, Record
+from r2med.evaluation.records.record import ANSWERS_SUFFIX, Record
 from r2med.evaluation.records.record_checks import record_faults
+from r2med.evaluation.records.record_facts import DatasetFacts
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.evaluation import DEPTH
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.net.download import download
@@ -84,7 +84,7 @@ class _Unpacking:
     manifest: PackManifest
     store: Store
     out: Path
-    records: dict[str, Record | AnswerRecord] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict)
     """Path in the pack -> record."""
     written: int = 0
     known: int = 0
@@ -331,30 +331,28 @@ def _metadata(path: Path) -> dict[str, Any]:
     return meta
 
 
-def _record(path: str, content: bytes) -> Record | AnswerRecord:
-    if path.endswith(SUFFIX):
-        answers = AnswerRecord.parse(content, path)
-        fault = next(answer_faults(answers), "")
-    else:
-        record = Record.parse(content, path)
-        fault = next(record_faults(record), "")
-    if fault:
+def _record(path: str, content: bytes) -> Record:
+    record = Record.parse(content, path)
+    if (record.kind == "answers") != path.endswith(ANSWERS_SUFFIX):
+        raise UserError(f"{path} has the name of another kind of record")
+    if fault := next(record_faults(record), ""):
         raise UserError(f"{path}: {fault}")
-    return answers if path.endswith(SUFFIX) else record
+    return record
 
 
-def _score_fault(record: Record | AnswerRecord, folder: Path, dataset: Dataset) -> str:
+def _score_fault(record: Record, folder: Path, dataset: Dataset) -> str:
     """Return the first difference between a record and the scores of its run or its answers; empty if there is none."""
-    if isinstance(record, AnswerRecord):
-        return next(answer_record_faults(record, record.given(folder), dataset), "")
+    if record.kind == "answers":
+        given = StoredRecord(record, folder / "record").given()
+        return next(answer_record_faults(record, given, dataset), "")
     if record.run is None:
         return "it has no run"
     return next(run_faults(record, dataset, folder / record.run.file), "")
 
 
-def _commands(records: Iterable[Record | AnswerRecord]) -> Iterator[str]:
+def _commands(records: Iterable[Record]) -> Iterator[str]:
     """Yield the commands of records of systems, with the flags that their keys depend on."""
-    systems = [record for record in records if isinstance(record, Record)]
+    systems = [record for record in records if record.kind == "ranking"]
     runs = Counter((record.display_name, record.dataset.name) for record in systems)
     commands = (_command(record, runs[record.display_name, record.dataset.name]) for record in systems)
     yield from dict.fromkeys(commands)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from r2med.evaluation.records.answer_collection import RETRIEVED
+from r2med.evaluation.records.answer_views import RETRIEVED
 from r2med.evaluation.records.answer_words import CONDITIONS, AnswerGrade, AnswerStatus, Condition
 
 

@@ -11,14 +11,12 @@ from r2med.evaluation.comparison.answer_worth import ALL_DATASETS, Worth, correl
 from r2med.evaluation.comparison.standings import run_words, with_intervals
 from r2med.evaluation.measure.run_variance import SingleRuns, run_spread
 from r2med.evaluation.measure.scores import Floats
-from r2med.evaluation.records.answer_collection import (
-    RETRIEVED,
-    AnswerCollection,
-    StoredAnswers,
-)
-from r2med.evaluation.records.answer_record import AnswerRecord, JudgeFacts
+from r2med.evaluation.records.answer_facts import JudgeFacts
+from r2med.evaluation.records.answer_views import RETRIEVED, answering_cost
 from r2med.evaluation.records.answer_words import CONDITIONS, Condition
-from r2med.evaluation.records.stored_records import RecordCollection
+from r2med.evaluation.records.collection import checked, named_apart
+from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.cost import total
 from r2med.foundation.core.errors import UserError
 from r2med.publication.leaderboard.answer_verification import unverified
@@ -31,7 +29,7 @@ NOTICE_SHOWN = 500
 """Number of characters of a notice that are shown."""
 
 
-def answers_value(answers: AnswerCollection, collection: RecordCollection, names: Sequence[str]) -> list[Any]:
+def answers_value(answers: RecordCollection, collection: RecordCollection, names: Sequence[str]) -> list[Any]:
     """Return the rows of each group of datasets with several answered ones, then those of each dataset.
 
     A pair of system and reader is in the rows of a group only if it has a record on each of them.
@@ -48,9 +46,9 @@ def answers_value(answers: AnswerCollection, collection: RecordCollection, names
 
 
 def _view(
-    name: str, answers: AnswerCollection, datasets: Sequence[str], collection: RecordCollection, names: Sequence[str]
+    name: str, answers: RecordCollection, datasets: Sequence[str], collection: RecordCollection, names: Sequence[str]
 ) -> dict[str, Any]:
-    kept = AnswerCollection(tuple(each for each in answers if each.record.dataset.name in datasets))
+    kept = checked(named_apart(answers.on(datasets).runs_of_all))
     return {
         "name": name,
         "datasets": [names.index(dataset) for dataset in datasets],
@@ -67,7 +65,7 @@ def _view(
     }
 
 
-def _worths(kept: AnswerCollection, datasets: Sequence[str]) -> dict[str, Worth]:
+def _worths(kept: RecordCollection, datasets: Sequence[str]) -> dict[str, Worth]:
     """Return system and reader -> what retrieval is worth over all of the datasets. Empty without any accuracy."""
     on = ALL_DATASETS if len(datasets) > 1 else datasets[0]
     try:
@@ -77,13 +75,13 @@ def _worths(kept: AnswerCollection, datasets: Sequence[str]) -> dict[str, Worth]
 
 
 def _rows(
-    kept: AnswerCollection, datasets: Sequence[str], worths: Mapping[str, Worth], collection: RecordCollection
+    kept: RecordCollection, datasets: Sequence[str], worths: Mapping[str, Worth], collection: RecordCollection
 ) -> Iterator[dict[str, Any]]:
     most: dict[str, int] = {}
     for each in (each for each in kept if not each.unverified):  # what is not verified pushes no other row down
         most[each.record.dataset.name] = max(most.get(each.record.dataset.name, 0), len(each.record.queries))
-    for name in dict.fromkeys(kept.name_of(each.record) for each in kept):
-        sources = [each for each in kept if kept.name_of(each.record) == name]
+    for name in kept.systems:
+        sources = [each for (system, _), each in kept.cells.items() if system == name]
         records = {each.record.dataset.name: each.record for each in sources}
         if len(records) < len(datasets):
             continue
@@ -93,8 +91,8 @@ def _rows(
             "name": name,
             "system": first.system,
             "number": collection.systems.index(first.system) if first.system in collection.systems else None,
-            "reader": first.reader,
-            "passages": first.passages,
+            "reader": first.answers.reader,
+            "passages": first.answers.passages,
             "questions": sum(len(record.queries) for record in records.values()),
             "asked": sum(most.values()),
             "runs": _runs(sources),
@@ -102,30 +100,30 @@ def _rows(
             "gain": known_score(value.gain) if value else None,
             "share": share_data(value.share) if value else None,
             "statuses": {
-                condition: _counts(record.statuses.get(condition, {}) for record in records.values())
+                condition: _counts(record.answers.statuses.get(condition, {}) for record in records.values())
                 for condition in CONDITIONS
             },
             "grades": {
-                condition: _counts(record.grades.get(condition, {}) for record in records.values())
+                condition: _counts(record.answers.grades.get(condition, {}) for record in records.values())
                 for condition in CONDITIONS
             },
             "cost": _cost(records.values(), RETRIEVED),
             "costs": {condition: _cost(records.values(), condition) for condition in CONDITIONS},
             "judging": _judging(records.values()),
-            "judge": _judge([record.judge for record in records.values() if record.judge]),
+            "judge": _judge([record.answers.judge for record in records.values() if record.answers.judge]),
             "notices": list(
-                dict.fromkeys(notice[:NOTICE_SHOWN] for record in records.values() for notice in record.notices)
+                dict.fromkeys(notice[:NOTICE_SHOWN] for record in records.values() for notice in record.answers.notices)
             )[:MAX_NOTICES],
             **_submitted([each for each in sources if each.is_entry]),
         }
 
 
-def _runs(sources: Sequence[StoredAnswers]) -> str:
+def _runs(sources: Sequence[StoredRecord]) -> str:
     """Return in words how often a system was read."""
-    return run_words(min(len(each.runs) for each in sources), any(each.record.varies for each in sources))
+    return run_words(min(len(each.repeats) for each in sources), any(each.record.varies for each in sources))
 
 
-def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
+def _submitted(sources: Sequence[StoredRecord]) -> dict[str, Any]:
     """Return the entries of a row, and what `r2med verify` cannot compute again. Nothing for a row made here."""
     if not sources:
         return {}
@@ -139,29 +137,30 @@ def _submitted(sources: Sequence[StoredAnswers]) -> dict[str, Any]:
     }
 
 
-def _scores(sources: Sequence[StoredAnswers], condition: Condition) -> dict[str, Any]:
+def _scores(sources: Sequence[StoredRecord], condition: Condition) -> dict[str, Any]:
     """Return measure -> mean over the questions that have a value, with its interval over questions and runs."""
     scores = {}
     varies = any(each.record.varies for each in sources)
+    runs_of = {each.record.dataset.name: [run.record for run in each.repeats] for each in sources}
     for measure in (each.name for each in MEASURES):
-        asked = {each.record.dataset.name: (each, _asked(each.record, condition, measure)) for each in sources}
-        known = any(measure in each.record.per_query[condition][query] for each, ids in asked.values() for query in ids)
-        if known and all(ids for _, ids in asked.values()):
-            points = {name: _points([each.record], condition, measure, ids) for name, (each, ids) in asked.items()}
-            runs = {name: [_points(each.runs, condition, measure, ids)] for name, (each, ids) in asked.items()}
-            spread = run_spread(SingleRuns(runs, [varies]))
-            scores[measure] = known_score(with_intervals(points, spread=spread)[0])
+        asked = {name: _asked(runs, condition, measure) for name, runs in runs_of.items()}
+        if all(asked.values()):
+            points = {name: _points(runs, condition, measure, asked[name]) for name, runs in runs_of.items()}
+            means = {name: rows.mean(axis=0, keepdims=True) for name, rows in points.items()}
+            spread = run_spread(SingleRuns({name: [rows] for name, rows in points.items()}, [varies]))
+            scores[measure] = known_score(with_intervals(means, spread=spread)[0])
     return scores
 
 
-def _asked(record: AnswerRecord, condition: Condition, measure: str) -> list[str]:
-    """Return the questions that have a value of a measure."""
-    return [query for query, scores in record.per_query.get(condition, {}).items() if measure in scores]
+def _asked(runs: Sequence[Record], condition: Condition, measure: str) -> list[str]:
+    """Return the questions that have a value of a measure in every run."""
+    rows = [record.answers.per_query.get(condition, {}) for record in runs]
+    return [query for query in rows[0] if all(measure in row.get(query, {}) for row in rows)]
 
 
-def _points(records: Sequence[AnswerRecord], condition: Condition, measure: str, ids: Sequence[str]) -> Floats:
-    """Return records × questions in points."""
-    rows = [[record.per_query[condition][query][measure] for query in ids] for record in records]
+def _points(runs: Sequence[Record], condition: Condition, measure: str, ids: Sequence[str]) -> Floats:
+    """Return runs × questions in points."""
+    rows = [[record.answers.per_query[condition][query][measure] for query in ids] for record in runs]
     return 100 * np.array(rows)
 
 
@@ -187,12 +186,12 @@ def _judge(judges: Sequence[JudgeFacts]) -> dict[str, Any] | None:
     }
 
 
-def _cost(records: Collection[AnswerRecord], condition: Condition) -> dict[str, float | None] | None:
+def _cost(records: Collection[Record], condition: Condition) -> dict[str, float | None] | None:
     """Return the mean cost of an answer in a condition: the reader, and the search of retrieved passages.
 
     Unknown dollars are None. None if a record does not have this condition, or not its cost.
     """
-    costs = [record.cost_of(condition) for record in records]
+    costs = [answering_cost(record, condition) for record in records]
     known = [cost for cost in costs if cost is not None]
     if len(known) < len(costs):
         return None
@@ -204,8 +203,10 @@ def _cost(records: Collection[AnswerRecord], condition: Condition) -> dict[str, 
     }
 
 
-def _judging(records: Collection[AnswerRecord]) -> float | None:
+def _judging(records: Collection[Record]) -> float | None:
     """Return the mean dollars of judging an answer, over all conditions; None if they are not known."""
-    given = sum(count for record in records for statuses in record.statuses.values() for count in statuses.values())
-    judging = total(record.costs["judge"] for record in records if "judge" in record.costs)
+    given = sum(
+        count for record in records for statuses in record.answers.statuses.values() for count in statuses.values()
+    )
+    judging = total(record.cost_of("judge") for record in records)
     return None if judging.unpriced else judging.dollars / max(1, given)

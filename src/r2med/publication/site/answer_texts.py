@@ -13,9 +13,9 @@ from typing import Any
 
 from r2med.data import Dataset
 from r2med.data.nuggets_file import Nugget, Nuggets, nuggets_of
-from r2med.evaluation.records.answer_collection import StoredAnswers
-from r2med.evaluation.records.answer_record import GivenAnswer
+from r2med.evaluation.records.answer_facts import AnswerFacts, GivenAnswer
 from r2med.evaluation.records.answer_words import CONDITIONS
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.errors import UserError
 from r2med.publication.site.answer_labels import MEASURES
 
@@ -37,12 +37,12 @@ PASSAGE_SHOWN = 1_500
 class _Reading:
     """The answers of one reader to one query, by condition."""
 
-    source: StoredAnswers
+    facts: AnswerFacts
     answers: Sequence[GivenAnswer]
 
 
 def answer_files(
-    answers: Mapping[int, Sequence[StoredAnswers]],
+    answers: Mapping[int, Sequence[StoredRecord]],
     dataset: Dataset,
     shown: Mapping[str, Mapping[str, int]],
     folder: str,
@@ -66,7 +66,7 @@ def answer_files(
     yield f"{folder}/answers", index
 
 
-def _readings(records: Sequence[StoredAnswers], shown: Mapping[str, Any]) -> dict[str, list[_Reading]]:
+def _readings(records: Sequence[StoredRecord], shown: Mapping[str, Any]) -> dict[str, list[_Reading]]:
     """Return query -> the answers of each reader. A record whose answers are missing is reported and left out."""
     readings: dict[str, list[_Reading]] = {}
     for each in records:
@@ -81,7 +81,7 @@ def _readings(records: Sequence[StoredAnswers], shown: Mapping[str, Any]) -> dic
                 by_query.setdefault(answer.query, []).append(answer)
         for query, answers in by_query.items():
             ordered = sorted(answers, key=lambda answer: CONDITIONS.index(answer.condition))
-            readings.setdefault(query, []).append(_Reading(each, ordered))
+            readings.setdefault(query, []).append(_Reading(each.record.answers, ordered))
     return readings
 
 
@@ -123,10 +123,10 @@ def _query_file(
         "more": [_passage(document, texts.get(document), grades.get(document)) for document in more],
         "readers": [
             {
-                "reader": reading.source.record.reader,
-                "passages": reading.source.record.passages,
-                "judge": reading.source.record.judge.judge if reading.source.record.judge else "",
-                "own_family": bool(reading.source.record.judge and reading.source.record.judge.own_family),
+                "reader": reading.facts.reader,
+                "passages": reading.facts.passages,
+                "judge": reading.facts.judge.judge if reading.facts.judge else "",
+                "own_family": bool(reading.facts.judge and reading.facts.judge.own_family),
                 "answers": [_answer(answer, places, _known(reading, query, nuggets)) for answer in reading.answers],
             }
             for reading in readings
@@ -145,7 +145,7 @@ def _nuggets_beside(dataset: Dataset) -> Nuggets | None:
 
 def _known(reading: _Reading, query: str, nuggets: Nuggets | None) -> dict[str, Nugget]:
     """Return the nuggets of a query by id, if they are those that the answers were scored with."""
-    if nuggets is None or nuggets.digest != reading.source.record.nuggets:
+    if nuggets is None or nuggets.digest != reading.facts.nuggets:
         return {}
     return {nugget.id: nugget for nugget in nuggets.by_query.get(query, ())}
 

@@ -16,7 +16,6 @@ from typing import Any
 from r2med.data import Dataset
 from r2med.data.runs.trec import WrittenRun
 from r2med.data.text_copies import as_written, find_copies
-from r2med.evaluation.records.answer_collection import StoredAnswers
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.search_language import recorded_language
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord, with_rankings
@@ -97,7 +96,7 @@ def explorer_files(
     names: Sequence[str],
     datasets: Mapping[str, Dataset],
     said: Mapping[str, Said] | None = None,
-    answers: Iterable[StoredAnswers] = (),
+    answers: Iterable[StoredRecord] = (),
 ) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of all data files. Numbers of systems and datasets are positions in `collection` and `names`.
 
@@ -125,7 +124,7 @@ def dataset_files(
     cells: Mapping[int, StoredRecord],
     folder: str,
     said: Said,
-    answers: Sequence[StoredAnswers] = (),
+    answers: Sequence[StoredRecord] = (),
 ) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of the data files of a dataset. `cells` are number of a system -> its record with a run."""
     judged = {q.id: {d: g for d, g in dataset.qrels.get(q.id, {}).items() if g > 0} for q in dataset.queries}

@@ -17,7 +17,7 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.evaluation.records.used_labels import published_name
 from r2med.foundation.core.version import __version__
-from r2med.foundation.pages.estimate import Estimate
+from r2med.foundation.pages.cells import Estimate
 from r2med.foundation.text.plurals import counted
 from r2med.publication.leaderboard.expectations import expectation_of
 from r2med.publication.leaderboard.published import PublishedRow, published

@@ -13,7 +13,6 @@ from r2med.data.benchmark_names import is_reserved
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_word import GivenData, given_data
 from r2med.data.overlays import Overlay, given_overlays
-from r2med.evaluation.records.answer_collection import AnswerCollection
 from r2med.evaluation.records.collection import MAX_FAILURES, checked, collect, given_records
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.evaluation.records.record import Record
@@ -115,7 +114,7 @@ def make_site(
     data: Sequence[GivenData] = (),
     texts: bool = True,
     overlays: Sequence[Overlay] = (),
-    answers: AnswerCollection | None = None,
+    answers: RecordCollection | None = None,
 ) -> None:
     """Make the board of records in a folder. It replaces an earlier board.
 
@@ -127,7 +126,7 @@ def make_site(
     datasets = local_datasets(collection, data)
     own = [name for name, each in datasets.items() if not is_reserved(published_name(each))] if texts else []
     labelled = with_board_labels(collection, datasets, overlays)
-    answered = answers or AnswerCollection(())
+    answered = answers or RecordCollection({})
     shown = published_names(each.record for each in (*collection.runs_of_all, *answered))
     private = texts and not all(map(is_reserved, shown.values()))
     write_site(folder, _site_files(labelled, texts, own, typed_places(data), answered), private=private)
@@ -144,12 +143,12 @@ def _site_files(
     texts: bool,
     own: Sequence[str],
     places: Mapping[str, str],
-    answers: AnswerCollection,
+    answers: RecordCollection,
 ) -> Iterator[tuple[str, Any]]:
     collection, datasets = labelled.collection, labelled.datasets
     names = dataset_names(collection)
     yield "site", site_value(collection, own, {each.record.dataset.name for each in answers})
-    if answers:
+    if answers.cells:
         yield "answers", answers_value(answers, collection, names)
     for number, value in enumerate(system_values(collection, names, places)):
         yield f"system/{number}", value

@@ -11,7 +11,8 @@ from typing import Any
 from r2med.data.dataset_cards import cards, groups, home_group
 from r2med.evaluation.comparison.standings import slice_figures
 from r2med.evaluation.measure.slices import KINDS
-from r2med.evaluation.records.record import Record, StageFacts, declared_stages
+from r2med.evaluation.records.record import Record, declared_stages
+from r2med.evaluation.records.record_facts import StageFacts
 from r2med.evaluation.records.stored_records import RecordCollection
 from r2med.publication.site.board_sets import board_sets, runs_of
 from r2med.publication.site.leaderboard import DEMO, known_score

@@ -25,8 +25,8 @@ from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.search_languages import ENGLISH
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.bm25.bm25_retriever import all_bm25
 from r2med.systems.retrieve.bm25.index import open_index
-from r2med.systems.retrieve.bm25.searcher import all_bm25
 from r2med.systems.retrieve.retriever import SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from r2med.data.dataset import Dataset
 from r2med.foundation.text.analysers import installed_language
 from r2med.foundation.text.search_languages import ENGLISH
-from r2med.systems.retrieve.bm25.searcher import all_bm25
+from r2med.systems.retrieve.bm25.bm25_retriever import all_bm25
 from r2med.systems.system.system import System
 
 

@@ -33,7 +33,7 @@ def completed(calls: Calls, setup: Setup) -> Calls:
 
 def completed_call(call: Call, setup: Setup, *, reranks: bool = False) -> Call:
     """Return a call with what the setup gives to it. Two prompt sets are two systems, so they are settings."""
-    inside = replace(setup, candidates=None) if setup.candidates is not None else setup
+    inside = setup.with_settings(candidates=None) if setup.candidates is not None else setup
     call = _changed_inside(call, lambda calls: completed(calls, inside), lambda each: completed_call(each, inside))
     if setup.llm and _lacks_llm(call):
         call = replace(call, arguments=(setup.llm,))

@@ -56,7 +56,7 @@ class Terms:
 class Segment:
     """The postings of a range of rows, with terms in descending and documents in ascending order.
 
-    Terms are descending so that a search can select columns of this matrix without copying (`searcher.add_columns`).
+    Terms are descending so that a search can select columns of this matrix without copying (`add_columns`).
     """
 
     start: int

@@ -15,8 +15,8 @@ from scipy import sparse
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import let_go, write_array
 from r2med.models.encoders.ragged import Ragged
+from r2med.systems.retrieve.bm25.bm25_retriever import Hits, search_segment
 from r2med.systems.retrieve.bm25.postings import Segment
-from r2med.systems.retrieve.bm25.searcher import Hits, search_segment
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 VERSION = 1

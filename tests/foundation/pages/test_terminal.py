@@ -7,8 +7,7 @@ from rich.console import Console
 
 from r2med.foundation.pages.cells import Column, Value
 from r2med.foundation.pages.page import Page, Section, Table
-from r2med.foundation.pages.terminal import print_page
-from r2med.foundation.pages.terminal_tables import name_labels
+from r2med.foundation.pages.terminal import name_labels, print_page
 
 R2MED = ["Bio", "Bioinf", "MedSci", "Exam", "Diag", "Treat", "PMC", "IIYi", "Avg"]
 OWN = [f"my-own-collection-of-cases-{number}" for number in range(12)]
@@ -75,7 +74,7 @@ def test_a_longer_one_is_explained_above_the_table() -> None:
 
 
 def test_texts_fold_and_columns_that_must_not_do_stay_whole() -> None:
-    table = Table((Column("name", whole=True), Column("what it is")), [("a-name-of-many-letters", "word " * 40)])
+    table = Table((Column("name", no_wrap=True), Column("what it is")), [("a-name-of-many-letters", "word " * 40)])
     lines = printed(table, 60)
     assert "a-name-of-many-letters" in lines[2]
     assert all(len(line) <= 60 for line in lines)

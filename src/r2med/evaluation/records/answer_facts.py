@@ -1,16 +1,15 @@
-"""AnswerRecord: the answers of one reader that read the results of one system on one dataset, sealed by a checksum."""
+"""What a record of answers adds to one of a ranking: the reader, its answers and scores by condition, the judge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError
 
 from r2med.evaluation.records.answer_words import (
     ABSTAINED,
-    SEARCHED,
     AnswerForm,
     AnswerGrade,
     AnswerRemark,
@@ -19,25 +18,11 @@ from r2med.evaluation.records.answer_words import (
     NamedBy,
     NuggetVerdict,
 )
-from r2med.evaluation.records.files_beside import checked_file
-from r2med.evaluation.records.record import DatasetFacts, FileFacts, QueryFacts, RecordPart
-from r2med.evaluation.records.repeats import repeat_of, with_valid_repeat
-from r2med.evaluation.records.sealed_json import parse_sealed, record_bytes, strict_json, write_sealed
-from r2med.foundation.core.cost import NOTHING, Cost, total
+from r2med.evaluation.records.record_facts import FileFacts, RecordPart
+from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.search_steps import SearchStep
-from r2med.foundation.store import digest
-from r2med.foundation.store.files import json_line, sha256, write_atomically
-
-FORMAT = 3
-"""In format 2 rules decided which open answers are refusals, in format 1 also which are right."""
-SUFFIX = ".answers.json"
-"""The end of the name of an answer record. The answers themselves are in a file that ends in `.answers.jsonl`."""
-
-
-def answer_key(settings: Mapping[str, Any], fingerprint: str) -> str:
-    """Return the key of an answer record: a digest of the format, the settings and the dataset's fingerprint."""
-    return digest(["answers", FORMAT, settings, fingerprint])
+from r2med.foundation.store.files import json_line, sha256, strict_json, write_atomically
 
 
 class CitedSentence(RecordPart):
@@ -156,142 +141,41 @@ class JudgeFacts(RecordPart):
     """Kind of failure -> number of questions to the judge about these answers without a usable answer."""
 
 
-class AnswerRecord(RecordPart):
-    """One reader with one system on one dataset. Values of measures are between 0 and 1."""
+class AnswerFacts(RecordPart):
+    """The answers of one reader to the questions of a dataset. Values of measures are between 0 and 1."""
 
-    format: int = FORMAT
-    """The number of this format."""
-    key: str
-    """A digest of the format, the settings and the dataset. The name of the file ends with its first characters."""
-    system: str
-    """The system whose results were read, as typed."""
-    reader: str
-    """The LLM that answered, as typed."""
-    settings: dict[str, Any]
-    """Every setting that the answers and their scores depend on."""
-    dataset: DatasetFacts
-    """The dataset that was searched."""
-    form: AnswerForm
+    reader: str = ""
+    """The LLM that answered, as typed; empty in the record of a ranking."""
+    form: AnswerForm = "open"
     """How the questions were asked."""
-    passages: int
+    passages: int = 0
     """Number of passages that were read in the condition "retrieved"."""
-    mean: dict[Condition, dict[str, float]]
+    mean: dict[Condition, dict[str, float]] = Field(default_factory=dict)
     """Condition -> measure -> mean over the questions that have a value."""
-    per_query: dict[Condition, dict[str, dict[str, float]]]
+    per_query: dict[Condition, dict[str, dict[str, float]]] = Field(default_factory=dict)
     """Condition -> query -> measure -> value. A query has no value for a measure that could not be decided."""
-    statuses: dict[Condition, dict[AnswerStatus, int]]
+    statuses: dict[Condition, dict[AnswerStatus, int]] = Field(default_factory=dict)
     """Condition -> status -> number of answers."""
     grades: dict[Condition, dict[AnswerGrade, int]] = Field(default_factory=dict)
     """Condition -> the judge's grade -> number of open answers. Empty without a judge."""
-    queries: dict[str, QueryFacts] = Field(default_factory=dict)
-    """The facts of every question that was asked."""
-    retrieval: dict[str, float] = Field(default_factory=dict)
-    """Query -> nDCG@10 of the system, for the questions that were asked."""
-    answers: FileFacts | None = None
+    file: FileFacts | None = None
     """The file with all answers."""
-    conversations: FileFacts | None = None
-    """In the condition "searched", the file with the conversations of the agent. It is that of the record of its
-    ranking."""
     nuggets: str = ""
     """A digest of the nuggets that were matched; empty without nuggets."""
     judge: JudgeFacts | None = None
     """The judge, if there was one."""
-    costs: dict[Literal["retrieval", "reader", "judge"], Cost] = Field(default_factory=dict)
-    """The cost of each part for all questions, as if nothing had been cached. Retrieval: without the corpus."""
-    reader_costs: dict[Condition, Cost] = Field(default_factory=dict)
-    """Condition -> cost of the reader for its questions. What an agent spends in the condition "searched" is a part of
-    the cost of retrieval."""
-    notices: tuple[str, ...] = ()
-    """What a reader of the scores should know, one sentence each."""
-    versions: dict[str, str] = Field(default_factory=dict)
-    """Package -> its version, for packages that can affect a score."""
-    source: str = ""
-    """A digest of the code that made the record."""
-    created: str
-    """Date and time in UTC."""
-    offline: bool = False
-    """True if other machines could not be reached while the record was made."""
-    varies: bool = False
-    """True if another run can give other scores: system, reader or judge varies."""
-
-    @field_validator("settings")
-    @classmethod
-    def _has_valid_repeat(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        return with_valid_repeat(settings)
-
-    @property
-    def repeat(self) -> int:
-        """The number of the repeat, from 0. In each, all LLMs are asked anew."""
-        return repeat_of(self.settings)
-
+    costs: dict[Condition, Cost] = Field(default_factory=dict)
+    """Condition -> cost of the reader for its questions. What an agent spends in the condition "searched" is the cost
+    of retrieval."""
     searching: dict[str, float] = Field(default_factory=dict)
     """In the condition "searched", means over the questions: searches, repeated, new_relevant (per search), turns,
     tokens, dollars and seconds, and the shares of questions whose reference answer was a guess or a find."""
-
-    @property
-    def name(self) -> str:
-        """The system and its reader, as tables show them."""
-        return f"{self.system} · {self.reader}"
+    notices: tuple[str, ...] = ()
+    """What a reader of the scores should know, one sentence each."""
 
     def abstained(self, condition: Condition) -> int | None:
         """Return the number of open answers of a condition that settle on nothing; None if no judge graded them."""
         return self.grades[condition].get(ABSTAINED, 0) if condition in self.grades else None
-
-    @property
-    def cost(self) -> Cost:
-        """The cost of all parts."""
-        return total(self.costs.values()) if self.costs else NOTHING
-
-    def cost_of(self, condition: Condition) -> Cost | None:
-        """Return the cost of answering every query of the dataset in one condition; None if it is not known.
-
-        It is the cost of the reader, and in the condition "retrieved" also that of the search, without judging. An
-        agent that searches is the search and the reader in one.
-        """
-        if condition not in self.reader_costs or not self.queries:
-            return None
-        share = self.dataset.queries / len(self.queries)
-        cost, retrieval = self.reader_costs[condition].times(share), self.costs.get("retrieval", NOTHING)
-        if SEARCHED in self.statuses and self.settings.get("queries"):
-            retrieval = retrieval.times(share)  # the agent worked on these questions only
-        match condition:
-            case "retrieved":
-                return cost + retrieval
-            case "searched":
-                return retrieval
-            case "closed book" | "relevant" | "random":
-                return cost
-            case other:
-                assert_never(other)
-
-    def write(self, path: Path | str) -> None:
-        """Write the record to its file, completely or not at all."""
-        write_sealed(self, Path(path))
-
-    @classmethod
-    def read(cls, path: Path | str) -> AnswerRecord:
-        """Read a record. Raises UserError if it was changed or truncated, or has another format."""
-        return cls.parse(record_bytes(path), path)
-
-    @classmethod
-    def parse(cls, content: bytes, path: Path | str) -> AnswerRecord:
-        """Return the record in the bytes of a file. `path` is its name in messages."""
-        record = parse_sealed(cls, content, path, FORMAT, "r2med answer SYSTEM")
-        for facts in filter(None, (record.answers, record.conversations)):
-            # Otherwise the record of another person could make a board show any file.
-            if Path(facts.file).name != facts.file:
-                raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
-        return record
-
-    def given(self, folder: Path | str) -> tuple[GivenAnswer, ...]:
-        """Return all answers, from the file beside the record. Raises UserError if it is missing or was changed."""
-        if self.answers is None:
-            return ()
-        file = checked_file(Path(folder) / self.answers.file, self.answers.sha256, "r2med answer makes it again")
-        try:
-            return tuple(GivenAnswer(**strict_json(line)) for line in file.read_bytes().splitlines())
-        except (ValueError, TypeError, ValidationError):
-            raise UserError(f"{file} is not a file of answers: r2med answer makes it again") from None
 
 
 def answers_path(path: Path) -> Path:
@@ -304,3 +188,11 @@ def write_answers(answers: Iterable[GivenAnswer], path: Path) -> FileFacts:
     file = answers_path(path)
     write_atomically(file, (json_line(each.model_dump(mode="json", exclude_defaults=True)) for each in answers))
     return FileFacts(file=file.name, sha256=sha256(file))
+
+
+def read_answers(file: Path, again: str) -> tuple[GivenAnswer, ...]:
+    """Return the answers of a file. `again` is the end of the message if it has none: how to make the file again."""
+    try:
+        return tuple(GivenAnswer(**strict_json(line)) for line in file.read_bytes().splitlines())
+    except (ValueError, TypeError, ValidationError):
+        raise UserError(f"{file} is not a file of answers: {again}") from None
