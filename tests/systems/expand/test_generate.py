@@ -14,7 +14,7 @@ from r2med.models.prompts.fitting import NO_PASSAGES
 from r2med.systems.expand.expansion_prompts import open_prompts
 from r2med.systems.expand.generate import Generated
 from r2med.systems.expand.method_cards import METHODS
-from r2med.systems.retrieve.bm25 import BM25, searcher
+from r2med.systems.retrieve.bm25 import BM25, bm25_retriever
 from r2med.systems.retrieve.bm25.index import open_index
 from r2med.systems.retrieve.retriever import SearchReport
 from support.ready import Ready, ScriptedRuntime
@@ -327,7 +327,7 @@ def test_lamer_s_first_search_takes_the_memory_and_the_engine_of_the_setup(datas
         indexed.append((memory, engine))
         return open_index(corpus, store, counts_repeats, engine, memory, language)
 
-    monkeypatch.setattr(searcher, "open_index", opened)
+    monkeypatch.setattr(bm25_retriever, "open_index", opened)
     runtime = runtime_of(llm, store=store, memory=123_456_789, engine=engine)
     Generated(name="lamer", llm=llm.name).expand(dataset, runtime)
     assert indexed == [(123_456_789, engine)]
