@@ -110,3 +110,5 @@ def test_the_help_is_the_first_paragraph_and_leaves_out_rare_flags(
     assert "--share" in text and "--twice" in text and "--fast" not in text and "ready" not in text
     typed("measured", "--help-all")
     assert "--fast" in capsys.readouterr().out
+    typed("measured", "--help")
+    assert "--fast" not in capsys.readouterr().out, "a process that showed all shows the short page again"

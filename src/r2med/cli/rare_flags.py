@@ -12,9 +12,14 @@ import typer
 def _show_all(ctx: typer.Context, wanted: bool) -> None:
     if not wanted or ctx.resilient_parsing:
         return
-    for each in ctx.command.params:
-        each.hidden = False  # type: ignore[attr-defined]
-    print(ctx.get_help(), end="")  # Rich prints the page itself, and the text is empty
+    rare: list[Any] = [option for option in ctx.command.params if getattr(option, "hidden", False)]
+    for option in rare:
+        option.hidden = False
+    try:
+        print(ctx.get_help(), end="")  # Rich prints the page itself, and the text is empty
+    finally:
+        for option in rare:  # a process may show the short page next
+            option.hidden = True
     raise typer.Exit
 
 
