@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources.abc import Traversable
@@ -31,9 +32,9 @@ class OpenedLLM:
 class PromptedStage(Stage):
     """A stage that asks one LLM with templates. A subclass has the setting `prompts`."""
 
+    @abstractmethod
     def llm_card(self, setup: Setup) -> LLMCard:
         """Return the card of the LLM."""
-        raise NotImplementedError(f"{type(self).__name__} has no llm_card()")
 
     def opened(self, runtime: Runtime) -> OpenedLLM:
         """Return the LLM and the templates. Nothing is asked, and no key is needed until an answer is missing."""

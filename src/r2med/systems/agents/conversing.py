@@ -66,9 +66,9 @@ class ConversingStage(PromptedStage):
     reading_sampling: ClassVar[Mapping[str, Any]] = {}
     """Sampling settings that differ when documents are read in a separate call."""
 
+    @abstractmethod
     def source(self, runtime: Runtime) -> LocalSearch | RemoteSearch:
         """Return what the agent searches: a server, or a corpus with a retriever of ours."""
-        raise NotImplementedError(f"{type(self).__name__} has no source()")
 
     def conversing(self, runtime: Runtime) -> ConversingLLM:
         """Return the agent with its LLM and what it searches. Nothing is asked yet."""

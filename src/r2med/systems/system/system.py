@@ -192,8 +192,10 @@ class System:
 
         It is called before the first LLM call.
         """
+        for stage in self.main_stages:
+            for part in stages.with_nested(stage):  # also those that search for an LLM, which is paid before them
+                part.check_method()
         for stage in self.all_stages:
-            stage.check_method()
             stage.check(datasets, self.runtime)
         for dataset in datasets:  # this finds missing weights
             self.stage_keys(dataset)
