@@ -190,3 +190,16 @@ def test_two_datasets_of_one_name_are_not_written_into_one_folder(tmp_path, r2me
         (folder / "qrels.jsonl").write_text(json.dumps({"q_id": "0", "p_id": "d", "score": 1}) + "\n")
     done = r2med(*HYDE, "--base-url", "http://127.0.0.1:9/v1", "--data", "a/set,b/set")
     assert_one_line(done, "2 datasets are named set")
+
+
+def test_a_plan_needs_neither_the_data_nor_a_network(r2med, home):
+    planned = r2med("generate", "hyde", "--llm", "gpt4", "--data", "Biology", "--plan", "--offline")
+    assert planned.returncode == 0, planned.stderr
+    some_states(planned.stdout.splitlines(), "hyde(gpt4)", "103 calls")
+    some_states(planned.stdout.splitlines(), "estimate", "r2med data fetch Biology")
+    agent = r2med("generate", "search-r1", "--llm", "gpt4", "--data", "R2MED", "--plan", "--offline")
+    assert agent.returncode == 0, agent.stderr
+    some_states(agent.stdout.splitlines(), "search-r1(gpt4)", "not known")
+    some_states(agent.stdout.splitlines(), "r2med data fetch R2MED")
+    assert not (home / "corpus").exists()
+    assert_one_line(r2med("generate", "hyde", "--llm", "gpt4", "--data", "Biology", "--offline"), "Biology", "offline")

@@ -27,16 +27,14 @@ def show_plan(plan: RunPlan) -> None:
     Prompts and exact prices are shown if the datasets are on this machine. Otherwise the sizes in their cards are used.
     """
     from r2med.cli.formats import show_page
-    from r2med.data.dataset_cards import groups
     from r2med.evaluation.running.plan_table import plan_table
-    from r2med.evaluation.running.planning import absent_data, runs_planned, stage_plans
+    from r2med.evaluation.running.planning import absent_data, runs_planned, stage_plans, when_prompts_are_shown
     from r2med.foundation.core.errors import MissingExtraError
     from r2med.foundation.pages.page import table_page
-    from r2med.foundation.text.terminal_text import quoted
     from r2med.models.encoders.devices import devices
 
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
-    absent = absent_data(plan)
+    absent = absent_data(plan.data, plan.runtime)
     # A system without an expansion and a reranker asks nothing, so no dataset has to be read.
     reads = not absent and not all(system.only_searches for system in plan.systems)
     datasets = plan.datasets() if reads else []
@@ -56,10 +54,7 @@ def show_plan(plan: RunPlan) -> None:
     if not asking:
         print("no LLM would be asked")
     elif absent:
-        named = next(
-            (group for group, names in groups().items() if set(names) == set(absent)), " ".join(map(quoted, absent))
-        )
-        print(f"prompts are shown when the data are on this machine: r2med data fetch {named}")
+        print(when_prompts_are_shown(absent))
     show_previews(previews, plan.runtime)
 
 
@@ -136,7 +131,10 @@ def _show(name: str, plan: Plan, runtime: Runtime) -> None:
     from r2med.foundation.text.terminal_text import printable
     from r2med.models.llm.call_plans import asking_seconds
 
-    print(f"{printable(name)}: {counted(plan.calls or 0, 'call')}, {plan.answered:,} answered already")
+    if plan.calls is None:
+        print(f"{printable(name)}: the number of calls is not known\n  {plan.note}")
+        return
+    print(f"{printable(name)}: {counted(plan.calls, 'call')}, {plan.answered:,} answered already")
     print(f"  {plan.prompt_tokens:,} prompt tokens and about {plan.completion_tokens:,} completion tokens")
     if plan.dollars is None or plan.dollars_at_most is None:
         print("  what it costs is not known: it has no card with a price")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from r2med.data import Dataset
-from r2med.data.dataset_cards import cards
+from r2med.data.dataset_cards import cards, groups
 from r2med.data.dataset_word import DatasetWord
 from r2med.data.hub import is_fetched
 from r2med.data.loading import load_dataset
@@ -17,15 +17,27 @@ from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime, repeated
 from r2med.foundation.store.holdings import holdings
 from r2med.foundation.text.plurals import counted
+from r2med.foundation.text.terminal_text import quoted
 from r2med.systems.system import System
 
 
-def absent_data(plan: RunPlan) -> list[str]:
+def absent_data(sources: Sequence[str | Dataset], runtime: Runtime) -> list[str]:
     """Return the names of the datasets that would have to be fetched from the hub before they can be read."""
-    known = [cards()[source] for source in plan.data if isinstance(source, str) and source in cards()]
-    return [
-        card.name for card in known if card.hub and not card.folder and not is_fetched(card.hub, plan.runtime.store)
-    ]
+    known = [cards()[source] for source in sources if isinstance(source, str) and source in cards()]
+    return [card.name for card in known if card.hub and not card.folder and not is_fetched(card.hub, runtime.store)]
+
+
+def when_prompts_are_shown(absent: Sequence[str]) -> str:
+    """Return how to see the prompts of a plan whose datasets are not here."""
+    group = next((group for group, names in groups().items() if set(names) == set(absent)), "")
+    named = group or " ".join(map(quoted, absent))
+    return f"prompts are shown when the data are on this machine: r2med data fetch {named}"
+
+
+def planned_data(sources: Sequence[str | Dataset], runtime: Runtime) -> list[DatasetOfPlan]:
+    """Return the datasets as a plan sees them: by their cards, and by what the store has of them."""
+    held = frozenset((h.kind, name, h.model) for h in holdings(runtime.store) for name in h.datasets)
+    return [DatasetOfPlan(source, held, runtime) for source in sources]
 
 
 def runs_planned(plan: RunPlan, system: System) -> str:
@@ -36,10 +48,8 @@ def runs_planned(plan: RunPlan, system: System) -> str:
 
 def stage_plans(plan: RunPlan) -> Iterator[tuple[System, list[Plan]]]:
     """Yield every system with the plans of its stages, each stage once. Nothing is loaded or asked."""
-    held = frozenset((h.kind, name, h.model) for h in holdings(plan.runtime.store) for name in h.datasets)
     runtime = plan.runtime
-    named = zip(plan.dataset_names, plan.data, strict=True)
-    data = [DatasetOfPlan(name, source, held, runtime) for name, source in named]
+    data = planned_data(plan.data, runtime)
     for system in plan.systems:
         stages = [*([system.expander] if system.expander else []), system.retriever, *system.rerankers]
         plans: dict[str, Plan] = {}
@@ -53,7 +63,6 @@ def stage_plans(plan: RunPlan) -> Iterator[tuple[System, list[Plan]]]:
 class DatasetOfPlan:
     """A dataset of a plan. It is loaded only if its card does not state its size."""
 
-    name: str
     source: str | Dataset
     held: frozenset[tuple[str, str, str]]
     """The contents of the store: (kind of artefact, dataset, model)."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from operator import add
 from pathlib import Path
 
 from r2med.data import Dataset
 from r2med.data.dataset_word import each_dataset
 from r2med.data.loading import announce_fetching, load_dataset
+from r2med.evaluation.running.planning import absent_data, planned_data, when_prompts_are_shown
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.names import kind_of, known_names, stage_class
 from r2med.foundation.core.plan import Plan
@@ -51,8 +52,20 @@ class GenerationPlan:
 
     call: Call
     expander: Stage
-    datasets: Sequence[Dataset]
+    sources: Sequence[str | Dataset]
     runtime: Runtime
+
+    @cached_property
+    def datasets(self) -> Sequence[Dataset]:
+        """The datasets, which are loaded here. Raises UserError for a fault that would stop the writing later."""
+        announce_fetching([source for source in self.sources if isinstance(source, str)], self.runtime.store)
+        datasets = [
+            source if isinstance(source, Dataset) else load_dataset(source, self.runtime.store)
+            for source in self.sources
+        ]
+        _check_names(datasets)
+        self.expander.check(datasets, self.runtime)
+        return datasets
 
     @property
     def asking(self) -> Mapping[str, Stage]:
@@ -60,7 +73,14 @@ class GenerationPlan:
         return {str(self.call): self.expander} if self.expander.asks(self.runtime) else {}
 
     def previews(self) -> dict[str, Plan]:
-        """Return what the LLM would be asked, under the name of the stage. Nothing is asked."""
+        """Return what the LLM would be asked, under the name of the stage. Nothing is asked.
+
+        If data would have to be fetched, this is an estimate by their cards, without prompts.
+        """
+        if absent := absent_data(self.sources, self.runtime):
+            texts = self.expander.plan(planned_data(self.sources, self.runtime), self.runtime)[0]
+            estimate = f"estimate, without the answers that are kept: {when_prompts_are_shown(absent)}"
+            return dict.fromkeys(self.asking, replace(texts, note=estimate))
         return {
             name: reduce(add, [stage.preview(dataset, self.runtime) for dataset in self.datasets])
             for name, stage in self.asking.items()
@@ -104,17 +124,12 @@ class GenerationPlan:
 
 
 def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str, runtime: Runtime) -> GenerationPlan:
-    """Return the checked plan of `generate`. Raises UserError for a fault that would stop it later."""
+    """Return the plan of `generate`. Raises UserError for a method that writes no texts. No data are read."""
     call = _call(method, llm)
     for name in call.arguments:
         resolve_llm(name, runtime.setup)
     expander = stage_table.stage(call, "expand")
-    sources = each_dataset(data)
-    announce_fetching([source for source in sources if isinstance(source, str)], runtime.store)
-    datasets = [source if isinstance(source, Dataset) else load_dataset(source, runtime.store) for source in sources]
-    _check_names(datasets)
-    expander.check(datasets, runtime)
-    return GenerationPlan(call, expander, datasets, runtime)
+    return GenerationPlan(call, expander, each_dataset(data), runtime)
 
 
 def _call(method: str, llm: str) -> Call:
