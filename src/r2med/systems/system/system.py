@@ -28,8 +28,7 @@ from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.apart import search_apart
 from r2med.systems.retrieve.retriever import Searched, SearchQuery, SearchReport
 from r2med.systems.retrieve.stored_search import stored_search
-from r2med.systems.system.declared_system import check_expansion, declared
-from r2med.systems.system.system_specs import completed, completed_call
+from r2med.systems.system.declared_system import check_expansion, completed, completed_call, declared
 
 log = logging.getLogger("r2med")
 
@@ -123,9 +122,9 @@ class System:
     def parse(cls, spec: str | Calls, setup: Setup | Runtime | None = None) -> System:
         """Return the system of a spec. Raises UserError if a stage does not exist or is in a wrong position."""
         runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
-        typed = spec if isinstance(spec, str) else printed_system(spec)
-        calls = completed(parse(spec) if isinstance(spec, str) else spec, runtime.setup)
-        return cls(*declared(calls, typed, runtime.setup.candidates), runtime.for_a_system())
+        calls, typed = (parse(spec), spec) if isinstance(spec, str) else (spec, printed_system(spec))
+        declared_stages = declared(completed(calls, runtime.setup), typed, runtime.setup.candidates)
+        return cls(*declared_stages, runtime.for_a_system())
 
     def expanded(self, call: Call) -> System:
         """Return this system with an expansion before it. Raises UserError if it has one already."""
