@@ -182,13 +182,13 @@ def asked(text, *generated, form=MEAN):
     ],
 )
 def test_generated_text_joins_the_query_s_vector_as_the_benchmark_does(store, search, vector):
-    assert query_vectors([search], LettersEncoder(), store).vectors.tolist() == [vector]
+    assert query_vectors([search], LettersEncoder(), store).arrays["vectors"].tolist() == [vector]
 
 
 def test_expanded_and_plain_queries_mix(store):
     searches = [asked("a"), asked("a", "c"), asked("b")]
     expected = [[1, 0, 0], [0.5, 0, 0.5], [0, 1, 0]]
-    assert query_vectors(searches, LettersEncoder(), store).vectors.tolist() == expected
+    assert query_vectors(searches, LettersEncoder(), store).arrays["vectors"].tolist() == expected
 
 
 def test_the_cost_of_vectors_is_reported_again_when_they_are_read(corpus, store):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.foundation.engine.work import THREADS, Threads
+from r2med.foundation.engine.work import Threads
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
 from r2med.systems.retrieve.dense import proposals
@@ -55,6 +55,5 @@ def test_the_proposals_of_nodes_give_the_same_hits_bit_for_bit(shards, store, mo
             sorted(zip(*map(np.ndarray.tolist, hit), strict=True)) for hit in expected
         ]
         assert 0 < node.proposed <= proposed
-    assert search_by_nodes(shards, work, ranks, THREADS, store) is None
     monkeypatch.setattr(proposals, "MIN_DOCUMENTS_PER_PROPOSAL", 1000)
     assert search_by_nodes(shards, work, ranks, Node(store), store) is None

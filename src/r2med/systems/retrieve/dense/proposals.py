@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.foundation.engine.work import THREADS, Engine, Needs, Work
+from r2med.foundation.engine.work import Engine, Needs, Work
 from r2med.foundation.store import Artefact, Store
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.exact_search import search_exact
@@ -59,11 +59,10 @@ class ProposeNearest(Work[ShardGroup, Rows]):
 
 
 def search_by_nodes(
-    shards: Sequence[Artefact], work: ProposeNearest, ranks: Rows, engine: Engine, store: Store | None
+    shards: Sequence[Artefact], work: ProposeNearest, ranks: Rows, engine: Engine, store: Store
 ) -> list[tuple[Rows, Vectors]] | None:
     """Return the result of `search_exact` over all shards, or None if nodes would not save time."""
-    few = len(work.queries) * work.k * MIN_DOCUMENTS_PER_PROPOSAL <= len(ranks)
-    if engine is THREADS or store is None or not few:
+    if len(work.queries) * work.k * MIN_DOCUMENTS_PER_PROPOSAL > len(ranks):
         return None
     groups = [shards[at : at + GROUP_SHARDS] for at in range(0, len(shards), GROUP_SHARDS)]
     starts = [group[0].meta["start"] for group in groups]
