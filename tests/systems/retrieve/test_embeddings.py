@@ -57,6 +57,15 @@ def test_a_second_run_encodes_nothing(corpus, store):
     assert again.encoded == []
 
 
+def test_an_encoder_that_states_no_time_is_timed(store, corpus):
+    class Untimed(LettersEncoder):
+        def encode(self, texts, role):
+            return Encoded(super().encode(texts, role).vectors, Cost(texts=len(texts)))
+
+    for cost in (embed_corpus(corpus, Untimed(), store).cost, embed_texts(["a"], "query", Untimed(), store).cost):
+        assert cost.seconds == cost.encoder_seconds > 0
+
+
 def test_a_failed_run_continues_at_the_missing_shard(corpus, store):
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(corpus, LettersEncoder(fail_after=6), store)

@@ -16,6 +16,7 @@ for a run that starts over.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -139,16 +140,19 @@ class EncodeShard(Work[TextShard, Artefact]):
         return {**meta, "encoder": digest(self.key), "corpus": shard.corpus}
 
     def encoded(self, shard: TextShard, texts: Sequence[str], positions: Sequence[int]) -> Ragged:
-        """Return the vectors of the texts at some positions of a shard.
+        """Return the vectors of the texts at some positions of a shard, with the time that they took.
 
         Raises UserError that names the text if a vector is not finite.
         """
+        started = time.perf_counter()
         try:
             with receiving(self.reporter.advance):
-                return self.encoder.encode_ragged(texts, self.role)
+                vectors = self.encoder.encode_ragged(texts, self.role)
         except NotFiniteError as error:
             name = shard.name(positions[error.index])
             raise UserError(f"the vector of {name} has NaN or infinite entries: {error.hint}") from None
+        seconds = vectors.cost.seconds or time.perf_counter() - started  # an encoder may state its own
+        return replace(vectors, cost=replace(vectors.cost, seconds=seconds, encoder_seconds=seconds))
 
 
 def may_change(dataset: Dataset) -> bool:
