@@ -36,9 +36,8 @@ from r2med.models.encoders.passage_encoder import PassageEncoder
 from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.weights import IN_FOLDER
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
-from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
-from r2med.systems.retrieve.exact.text_vectors import Hits
+from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import check_filled
