@@ -19,6 +19,7 @@ from r2med.data.irds import PREFIX as IRDS_PREFIX
 from r2med.data.irds import irds_folder
 from r2med.data.layouts import Layout, detect
 from r2med.data.layouts.detect import unpack_advice
+from r2med.data.layouts.hub_listing import card_metadata
 from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
 from r2med.data.overlays import Overlay, add_labels, given_overlays
 from r2med.data.problems import Problems
@@ -150,7 +151,8 @@ def _fetched(word: DatasetWord, store: Store) -> DatasetFiles:
         layout = detect(hub_client.snapshot(word.hub, store))
         return DatasetFiles(layout, word.card, source, _renamed(word.name, source))
     fetched = hub_client.fetch_tables(word.hub, store.about(word.name))
-    card = word.card or DatasetCard(name=word.name, hub=fetched.hub, licence=hub_client.stated_licence(fetched.folder))
+    licence = str(card_metadata(fetched.folder).get("license") or "")
+    card = word.card or DatasetCard(name=word.name, hub=fetched.hub, licence=licence)
     source = f"{fetched.hub.repository}@{fetched.hub.revision}"
     shown_source = source[: len(fetched.hub.repository) + 1 + SHOWN_DIGITS]
     try:
