@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Artefact, Store
-from r2med.foundation.store.artefacts import META, is_work
+from r2med.foundation.store.artefacts import META
 from r2med.foundation.store.files import text_digest
 from r2med.models.encoders.ragged import Origins, Ragged, gathered
 from r2med.systems.retrieve.vectors.vector_shard import read_ragged, texts_digest
@@ -126,5 +126,4 @@ def _cost_of(source: Artefact, texts: int) -> Cost:
 
 
 def _newest_first(files: Iterable[Path]) -> list[Path]:
-    finished = [path for path in files if not is_work(path.parent)]
-    return sorted(finished, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))
+    return sorted(files, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))

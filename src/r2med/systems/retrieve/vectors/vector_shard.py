@@ -119,7 +119,7 @@ def digests_of(folders: tuple[Artefact, ...], origins: Origins) -> Any:
 def read_ragged(folder: Artefact) -> Ragged:
     """Return the vectors in a folder, memory-mapped."""
     arrays = {name: folder.array(name) for name in folder.meta.get("arrays", ["vectors"])}
-    if not folder.file("offsets.npy").exists():
+    if not (folder.path / "offsets.npy").exists():
         offsets = np.arange(len(next(iter(arrays.values()))) + 1, dtype=np.int64)
     else:
         offsets = np.array(folder.array("offsets"))
