@@ -143,3 +143,13 @@ def test_what_recorded_texts_took_is_unknown_and_they_are_sorted_last(setup: Set
     assert [summary[name] for name in ("cost_usd", "llm_tokens", "seconds_per_query")] == [None] * 3
     for order in ("seconds", "dollars", "tokens"):
         assert [row[0].system for row in results.sorted(order).rows] == ["bm25", "hyde(author) → bm25"]
+
+
+def test_a_record_states_the_ranks_after_each_stage_down_to_its_depth(setup: Setup) -> None:
+    sweat = Dataset.of(
+        {"q": "cold sweat"}, {"d1": "cold sweat", "d2": "cold sweat and many other words"}, {"q": {"d1": 1}}
+    )
+    for k, last in ((10, {"q": {"d1": 2}}), (1, {})):
+        [record] = r2med.run("bm25", sweat, rerank=[Longest()], k=k, out=None, setup=setup).records
+        assert [stage.gold for stage in record.stages] == [{"q": {"d1": 1}}, last]
+        assert record.gold == last
