@@ -20,7 +20,6 @@ from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors, modules_of_loader
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Hits
@@ -119,15 +118,8 @@ class OpenedVectors:
         return [(first, Ragged({"vectors": part.arrays["vectors"][:, :dims]}, part.offsets)) for first, part in parts]
 
     def _nearest(self, vectors: Vectors, k: int) -> list[Hits]:
-        stage, embedded, setup = self._stage, self._embedded, self._embedded.runtime.setup
+        embedded, setup = self._embedded, self._embedded.runtime.setup
         ranks = embedded.corpus.id_ranks()
-        if not stage.dims and not stage.passages:  # nodes compare whole vectors of whole documents
-            work = ProposeNearest(vectors, k, self._takes_cosine, setup.memory)
-            hits = search_by_nodes(
-                embedded.embeddings.shards, work, ranks, embedded.runtime.engine, embedded.query_store
-            )
-            if hits is not None:
-                return hits
         return search_exact(
             vectors,
             self._blocks(),

@@ -29,11 +29,11 @@ from r2med.data.corpus import Corpus
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import Reporter
-from r2med.foundation.engine.work import THREADS, Engine, Needs, Work
+from r2med.foundation.engine.work import THREADS, Engine, Key, Needs
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import allow_open_files, write_array
 from r2med.foundation.store.library_versions import versions_of
-from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, check_same_key, receiving
+from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, receiving
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.vectors.known_vectors import KnownVectors, TakenVectors, text_digests
 from r2med.systems.retrieve.vectors.vector_shard import VectorShard, open_shard, read_ragged, write_ragged
@@ -111,7 +111,7 @@ class TextShard:
 
 
 @dataclass(frozen=True)
-class EncodeShard(Work[TextShard, Artefact]):
+class EncodeShard:
     """Work that encodes shards of texts on any machine that opens the same encoder."""
 
     kind: str
@@ -125,11 +125,11 @@ class EncodeShard(Work[TextShard, Artefact]):
         """Where the work can run."""
         return self.encoder.needs
 
-    def check(self) -> None:
-        """Raise UserError if the encoder on this machine has a different key."""
-        check_same_key(self.key, self.encoder.key(self.role))
+    def __call__(self, shard: TextShard, store: Store) -> tuple[Key, Artefact]:
+        """Return the encoder's key and the vectors from the store. They are encoded first if they are missing."""
+        return self.encoder.key(self.role), self.vectors(shard, store)
 
-    def __call__(self, shard: TextShard, store: Store) -> Artefact:
+    def vectors(self, shard: TextShard, store: Store) -> Artefact:
         """Return the vectors from the store, and encode them first if they are missing."""
         build = partial(self._build, shard, store)
         artefact = store.make(self.kind, shard.key, build)
@@ -230,7 +230,7 @@ def _mapped(
 ) -> Iterator[tuple[TextShard, Artefact]]:
     """Yield each shard with its vectors. The engine gets only shards with texts that have no vector yet."""
     if known is None:
-        yield from engine.map(work, shards, store, work.needs)
+        yield from engine.map(work, shards, store, work.needs, work.key)
         return
     complete: list[tuple[TextShard, Artefact]] = []
 
@@ -242,9 +242,9 @@ def _mapped(
             if shard.own:
                 yield shard
             else:
-                complete.append((shard, work(shard, store)))
+                complete.append((shard, work.vectors(shard, store)))
 
-    for shard, artefact in engine.map(work, unfinished(), store, work.needs):
+    for shard, artefact in engine.map(work, unfinished(), store, work.needs, work.key):
         yield shard, artefact
         yield from complete
         complete.clear()
@@ -262,7 +262,7 @@ def embed_texts(
     work = EncodeShard(f"query-{encoder.shards_in}", role, encoder, key, Reporter("queries", len(texts)))
     known = _known(store, work.kind, shard.key, len(texts))
     if known is None:
-        [(_, made)] = engine.map(work, [shard], store, work.needs)
+        [(_, made)] = engine.map(work, [shard], store, work.needs, work.key)
     else:
         made = known.own
     _report_zeros([made], len(texts), "queries" if role == "query" else "generated texts")
