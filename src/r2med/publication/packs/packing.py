@@ -28,9 +28,10 @@ from r2med.evaluation.records.collection import collect, record_files, sound_rec
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import record_key
+from r2med.evaluation.records.record_paths import files_beside, slug
 from r2med.evaluation.records.repeats import repeat_fault, repeat_setting, setting_difference
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
-from r2med.evaluation.running.evaluation import evaluated, generated_path, run_path, slug
+from r2med.evaluation.running.evaluation import evaluated
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
 from r2med.foundation.runtime.runtime import Runtime
@@ -193,7 +194,8 @@ def _results(collection: RecordCollection, answers: Sequence[StoredRecord]) -> I
     for kept in collection.runs_of_all:
         record, path = kept.record, kept.path
         _refuse_paths(path, record.system, {"system": record.system, "settings": record.settings}, "run")
-        beside = [kept.run_file or run_path(path), *([generated_path(path)] if record.generated else [])]
+        files = files_beside(path)
+        beside = [kept.run_file or files.run, *([files.generated] if record.generated else [])]
         for file in (path, *(file for file in beside if file.is_file())):
             yield _beside(file, record.dataset.name)
     for each in answers:
