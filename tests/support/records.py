@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.data.benchmark_names import source_of
+from r2med.data.dataset_cards import source_of
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_facts import DatasetFacts, QueryFacts, StageFacts
