@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Role = Literal["query", "document", "generated"]
 """The role of a text. Prefix, length limit and encoder may depend on it. `generated` is text written by an LLM."""
+ROLES: tuple[Role, ...] = get_args(Role)
 
 Vectors = npt.NDArray[np.float32]
 

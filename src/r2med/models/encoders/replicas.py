@@ -156,26 +156,19 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
     """
 
     def loaded() -> Loaded:
-        model = _attempt(load)
-        if model is None and len(runtime.models):
+        for others in (len(runtime.models), 0):
+            try:
+                return load()
+            except Exception as error:
+                if not devices.is_out_of_memory(error):
+                    raise
+            if not others:
+                break
             runtime.models.clear()
             gc.collect()
             devices.release()
-            model = _attempt(load)
-        if model is None:
-            raise UserError(
-                "the model does not fit into the memory of the device; use another device (--device) or dtype "
-                "(--dtype)",
-            )
-        return model
+        raise UserError(
+            "the model does not fit into the memory of the device; use another device (--device) or dtype (--dtype)"
+        )
 
     return runtime.models.get(key, loaded).value
-
-
-def _attempt(load: Callable[[], Loaded]) -> Loaded | None:
-    try:
-        return load()
-    except Exception as error:
-        if not devices.is_out_of_memory(error):
-            raise
-        return None

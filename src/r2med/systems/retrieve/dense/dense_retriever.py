@@ -23,7 +23,7 @@ from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted
-from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, Encoder, modules_of_loader, open_encoder
+from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, ROLES, Encoder, modules_of_loader, open_encoder
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
@@ -32,7 +32,6 @@ from r2med.models.encoders.model_estimates import (
     own_weights,
     reading_seconds,
 )
-from r2med.models.encoders.passage_encoder import PassageEncoder
 from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.weights import IN_FOLDER
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
@@ -40,7 +39,7 @@ from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import check_filled
-from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change, vectors_key
 
 STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
 """Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
@@ -131,14 +130,12 @@ class Dense(VectorSettings, kind="retrieve"):
     def encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
         """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
         # An API's answers get the labels of the store. Other encoders store nothing themselves.
-        labels = Labels() if self.card(runtime).loader in LOADERS else runtime.store.labels
+        card = self.card(runtime)
+        labels = Labels() if card.loader in LOADERS else runtime.store.labels
         return runtime.part(
-            (self, "encoder", dataset.instruction, labels), lambda: self._open_encoder(dataset, runtime)
+            (self, "encoder", dataset.instruction, labels),
+            lambda: open_encoder(card, dataset.instruction, runtime, runtime.store),
         )
-
-    def _open_encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
-        encoder = open_encoder(self.card(runtime), dataset.instruction, runtime, runtime.store)
-        return PassageEncoder(encoder, self.passages) if self.passages else encoder
 
     def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on. Raises UserError for one that the model does not have."""
@@ -149,7 +146,7 @@ class Dense(VectorSettings, kind="retrieve"):
             raise UserError(f"{self.name}: {typed} needs a model with one vector per text")
         if self.passages and not is_late and not encoder.cuts_passages:
             raise UserError(NO_PASSAGES.format(model=self.name))
-        roles = {role: encoder.key(role) for role in ("query", "document", "generated")}
+        roles: dict[str, Any] = {role: vectors_key(encoder, role, self.passages) for role in ROLES}
         # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
         # when it is pinned later.
         pinned = {} if encoder.pinned else {"pinned": False}
@@ -173,7 +170,14 @@ class Dense(VectorSettings, kind="retrieve"):
         """Return the corpus with its vectors, ready to be searched."""
         check_filled(dataset.corpus)
         encoder = self.encoder(dataset, runtime)
-        embeddings = embed_corpus(dataset.corpus, encoder, runtime.store, runtime.engine, reuse=may_change(dataset))
+        embeddings = embed_corpus(
+            dataset.corpus,
+            encoder,
+            runtime.store,
+            runtime.engine,
+            reuse=may_change(dataset),
+            passages=self.passages,
+        )
         if self.card(runtime).loader == "sparse":
             return OpenedVectors(encoder, embeddings, (), TermIndex.of(embeddings.shards, runtime.store))
         if not self.dims:

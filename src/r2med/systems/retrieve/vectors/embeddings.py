@@ -35,6 +35,7 @@ from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import allow_open_files, write_array
 from r2med.foundation.store.library_versions import note_versions, versions_of
 from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, receiving
+from r2med.models.encoders.passages import encode_passages
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.vectors.known_vectors import KnownVectors, TakenVectors, text_digests
 from r2med.systems.retrieve.vectors.vector_shard import read_ragged, write_ragged
@@ -109,10 +110,14 @@ class EncodeShard:
     encoder: Encoder
     key: dict[str, Any]
     reporter: Reporter
+    passages: int = 0
+    """Number of tokens of a passage, if documents are cut into passages."""
 
     def __call__(self, shard: TextShard, store: Store) -> tuple[Key, Artefact]:
         """Return the encoder's key and the vectors from the store. They are encoded first if they are missing."""
-        return self.encoder.key(self.role), store.make(self.kind, shard.key, partial(self._build, shard))
+        return vectors_key(self.encoder, self.role, self.passages), store.make(
+            self.kind, shard.key, partial(self._build, shard)
+        )
 
     def _build(self, shard: TextShard, folder: Path) -> dict[str, Any]:
         """Write the vectors of a shard: those that were taken, and those of its other texts."""
@@ -143,12 +148,20 @@ class EncodeShard:
         started = time.perf_counter()
         try:
             with receiving(self.reporter.advance):
-                vectors = self.encoder.encode_ragged(texts, self.role)
+                if self.passages:
+                    vectors = encode_passages(self.encoder, texts, self.passages)
+                else:
+                    vectors = self.encoder.encode_ragged(texts, self.role)
         except NotFiniteError as error:
             name = shard.name(positions[error.index])
             raise UserError(f"the vector of {name} has NaN or infinite entries: {error.hint}") from None
         seconds = vectors.cost.seconds or time.perf_counter() - started  # an encoder may state its own
         return replace(vectors, cost=replace(vectors.cost, seconds=seconds, encoder_seconds=seconds))
+
+
+def vectors_key(encoder: Encoder, role: Role, passages: int = 0) -> dict[str, Any]:
+    """Return everything that the vectors of a role depend on. Only documents are cut into passages."""
+    return {**encoder.key(role), **({"passages": passages} if passages and role == "document" else {})}
 
 
 def may_change(dataset: Dataset) -> bool:
@@ -160,20 +173,26 @@ def may_change(dataset: Dataset) -> bool:
 
 
 def embed_corpus(
-    corpus: Corpus, encoder: Encoder, store: Store, engine: Engine = THREADS, *, reuse: bool = False
+    corpus: Corpus,
+    encoder: Encoder,
+    store: Store,
+    engine: Engine = THREADS,
+    *,
+    reuse: bool = False,
+    passages: int = 0,
 ) -> Embeddings:
-    """Return the vectors of all documents. Shards that are not in the store are encoded.
+    """Return the vectors of all documents, or of their passages. Shards that are not in the store are encoded.
 
     With `reuse`, the vectors of texts that the same encoder encoded for another corpus are copied.
     """
-    key, kind = encoder.key("document"), encoder.shards_in
+    key, kind = vectors_key(encoder, "document", passages), encoder.shards_in
     size = encoder.shard_documents if len(corpus) < MANY_DOCUMENTS else encoder.large_shard_documents
     keys = {start: digest([VERSION, key, corpus.fingerprint, start, size]) for start in range(0, len(corpus), size)}
     sizes = {start: min(size, len(corpus) - start) for start in keys}
     stored = {start: _stored(store, kind, keys[start], sizes[start]) for start in keys}
     shards = {start: shard for start, shard in stored.items() if shard is not None}
     done = sum(sizes[start] for start in shards)
-    work = EncodeShard(kind, "document", encoder, key, Reporter("documents", len(corpus), before=done))
+    work = EncodeShard(kind, "document", encoder, key, Reporter("documents", len(corpus), before=done), passages)
     missing = [start for start in keys if start not in shards]
     known = KnownVectors.find(store, kind, digest(key), corpus.fingerprint) if reuse and missing else None
 
