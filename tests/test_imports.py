@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -11,7 +12,7 @@ from pkgutil import resolve_name
 import pytest
 
 import r2med
-from r2med.foundation.core.names import NOUNS, built_in_stages, card_folders
+from r2med.foundation.core.names import NOUNS, built_in_stages
 from support.sources import source
 
 SOURCE = Path(r2med.__file__).parent
@@ -73,7 +74,8 @@ def test_every_class_and_folder_that_a_name_means_is_there():
         stages = built_in_stages(kind)
         paths = [path for table in vars(stages).values() for path in table.values() if path]
         assert all(resolve_name(path).kind == kind for path in paths)
-    assert all((SOURCE / folder).is_dir() for folder in card_folders().values())
+    folders = tomllib.loads((SOURCE / "names.toml").read_text(encoding="utf-8"))["folders"]
+    assert all((SOURCE / folder).is_dir() for folder in folders.values())
 
 
 def test_every_public_name_is_there():

@@ -66,12 +66,6 @@ def built_in_stages(kind: Kind) -> BuiltInStages:
     return BuiltInStages(**_built_in_names().get(kind, {}))
 
 
-def card_folders() -> Mapping[str, str]:
-    """Return kind of card or other data file -> its folder inside this package."""
-    folders: dict[str, str] = _built_in_names()["folders"]
-    return folders
-
-
 @cache
 def _built_in_names() -> dict[str, Any]:
     return tomllib.loads(resources.files("r2med").joinpath("names.toml").read_text(encoding="utf-8"))
@@ -140,7 +134,7 @@ def folders_of(kind: str) -> list[Traversable]:
 
 
 def _built_in_folder(kind: str) -> Traversable:
-    return resources.files("r2med").joinpath(card_folders()[kind])
+    return resources.files("r2med").joinpath(_built_in_names()["folders"][kind])
 
 
 def _own_folders(kind: str) -> list[Path]:
