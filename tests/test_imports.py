@@ -3,7 +3,6 @@
 import ast
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -12,7 +11,7 @@ from pkgutil import resolve_name
 import pytest
 
 import r2med
-from r2med.foundation.core.names import NOUNS, built_in_stages
+from r2med.foundation.core.names import BUILT_IN_STAGES, CARD_FOLDERS, NOUNS
 from support.sources import source
 
 SOURCE = Path(r2med.__file__).parent
@@ -71,11 +70,10 @@ def test_the_first_floor_names_no_later_one():
 
 def test_every_class_and_folder_that_a_name_means_is_there():
     for kind in NOUNS:
-        stages = built_in_stages(kind)
+        stages = BUILT_IN_STAGES[kind]
         paths = [path for table in vars(stages).values() for path in table.values() if path]
         assert all(resolve_name(path).kind == kind for path in paths)
-    folders = tomllib.loads((SOURCE / "names.toml").read_text(encoding="utf-8"))["folders"]
-    assert all((SOURCE / folder).is_dir() for folder in folders.values())
+    assert all((SOURCE / folder).is_dir() for folder in CARD_FOLDERS.values())
 
 
 def test_every_public_name_is_there():
