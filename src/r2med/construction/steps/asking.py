@@ -33,7 +33,7 @@ ITEMS_PER_BLOCK = 512
 ItemType = TypeVar("ItemType")
 
 
-class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
+class AskingStep(Step, Generic[ItemType], kind="build", takes="llm"):
     """A step that asks an LLM about each item."""
 
     template: ClassVar[str]
@@ -151,7 +151,7 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         return [answers.outcomes.get(number) or failed[number] for number in range(len(items))]
 
 
-class AskingQuestions(AskingStep[SourceQuestion], kind="build", needs="llm"):
+class AskingQuestions(AskingStep[SourceQuestion], kind="build", takes="llm"):
     """A step that asks an LLM about each question."""
 
     reads = ("questions",)

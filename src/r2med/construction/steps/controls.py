@@ -42,7 +42,7 @@ class NearMiss(LLMAnswer):
     passage: Text
 
 
-class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
+class PlantControls(AskingStep[SourceQuestion], kind="build", takes="llm"):
     """Plant candidates that test the judge: near misses, stuffed and random texts, and orders to the judge.
 
     None of them is evidence. An LLM writes near misses and, if the source cites nothing, a passage that is evidence.
@@ -119,7 +119,7 @@ class EvidencePassage(LLMAnswer):
     passage: Text
 
 
-class WriteEvidence(AskingStep[SourceQuestion], kind="build", needs="llm"):
+class WriteEvidence(AskingStep[SourceQuestion], kind="build", takes="llm"):
     """Write a passage that is evidence, for each question whose source cites nothing. A part of plant-controls."""
 
     template: ClassVar[str] = "state-evidence"

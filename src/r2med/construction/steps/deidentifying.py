@@ -114,7 +114,7 @@ class Cleaned:
         return Cleaned(new, self.placeholders, self.changed or new != self.item)
 
 
-class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
+class DeidentifyingStep(AskingStep[TextPiece], kind="build", takes="llm"):
     """A step that replaces personal data in the texts of one stream."""
 
     template = "deidentify"
@@ -237,7 +237,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         return Rejected(key=item.item, reason="no usable answer", note=kind, item={})
 
 
-class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):
+class DeidentifyQuestions(DeidentifyingStep, kind="build", takes="llm"):
     """Replace dates, ages over 89, ids, telephone numbers and mail addresses in questions by placeholders. Names need a
     library or an LLM. This is no guarantee."""
 
@@ -252,7 +252,7 @@ class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):
         return streams.questions()
 
 
-class DeidentifyPages(DeidentifyingStep, kind="build", needs="llm"):
+class DeidentifyPages(DeidentifyingStep, kind="build", takes="llm"):
     """Replace dates, ages over 89, ids, telephone numbers and mail addresses in pages by placeholders. Names need a
     library or an LLM. This is no guarantee."""
 

@@ -24,7 +24,7 @@ _CHOICE = "Choose the best option.", '{"choice": "the letter of the option"}'
 _OPEN = "Answer the question.", '{"answer": "the name of one entity, in a few words"}'
 
 
-class _Attempt(AskingQuestions, kind="build", needs="llm"):
+class _Attempt(AskingQuestions, kind="build", takes="llm"):
     """Let one model answer each question. A question goes on if its answer was wrong."""
 
     template = "drop-easy"

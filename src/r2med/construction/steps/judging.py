@@ -56,7 +56,7 @@ Outcomes = dict[str, StreamItem | Rejected]
 """Key of a candidate -> its judgement, or the candidate as rejected."""
 
 
-class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
+class Judge(AskingStep[RatedCandidate], kind="build", takes="llm"):
     """Score every candidate for answer relevance and reasoning support, 0 to 5 each, by one LLM or several."""
 
     template: ClassVar[str] = "judge"

@@ -53,7 +53,7 @@ def numbered_texts(count: int) -> type[NumberedTexts]:
     return create_model(f"NumberedTexts{count}", __base__=NumberedTexts, **fields)
 
 
-class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
+class Translate(AskingStep[SentenceBatch], kind="build", takes="llm"):
     """Let an LLM translate questions, with answers and options, sentence by sentence, and back, for people."""
 
     template: ClassVar[str] = "translate"
@@ -232,7 +232,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
         return names
 
 
-class TranslatePages(Translate, kind="build", needs="llm"):
+class TranslatePages(Translate, kind="build", takes="llm"):
     """Let an LLM translate pages, with their titles, sentence by sentence, and back, for people."""
 
     reads: ClassVar[tuple[Stream, ...]] = ("pages",)

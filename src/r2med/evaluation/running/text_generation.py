@@ -134,10 +134,10 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
 
 def _call(method: str, llm: str) -> Call:
     """Return the expansion with its LLM."""
-    asking = [name for name in known_names("expand") if stage_class(name, "expand").needs == "llm"]
+    asking = [name for name in known_names("expand") if stage_class(name, "expand").takes == "llm"]
     call, *others = parse_stage(method)
     kind = kind_of(call.name)
-    if kind == "retrieve" and stage_class(call.name, kind).needs == "llm":
+    if kind == "retrieve" and stage_class(call.name, kind).takes == "llm":
         raise UserError(f"{method} returns documents, not a text: use r2med run '{method}'")
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")

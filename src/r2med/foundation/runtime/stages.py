@@ -29,7 +29,7 @@ class Stage(BaseModel):
 
     kind: ClassVar[str]
     """One of `names.Kind`: expand, retrieve, rerank, or build for a step of a build."""
-    needs: ClassVar[str] = ""
+    takes: ClassVar[str] = ""
     """"llm" if the first argument is the name of an LLM."""
     prompt_fields: ClassVar[tuple[str, ...] | None] = None
     """The fields that the prompt template NAME.txt may contain. None without a template, or if a card lists them."""
@@ -37,10 +37,10 @@ class Stage(BaseModel):
     name: str
     """The name of the stage, as typed."""
 
-    def __init_subclass__(cls, kind: str | None = None, needs: str = "", **more: Any) -> None:
+    def __init_subclass__(cls, kind: str | None = None, takes: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         if kind is not None:
-            cls.kind, cls.needs = kind, needs
+            cls.kind, cls.takes = kind, takes
 
     def __init__(self, **values: Any) -> None:
         name = values.get("name") or type(self).model_fields["name"].default
@@ -316,7 +316,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     key, value, context = str(first["loc"][0]) if first["loc"] else "", first.get("input"), first.get("ctx", {})
     field = stage.model_fields.get(key)
     if first["type"] == "missing" and field is not None and place_of(field) == "argument":
-        if stage.needs == "llm":
+        if stage.takes == "llm":
             return f"{name} needs the name of an LLM, such as {name}(o3-mini), or llm (--llm NAME)"
         return f"{name} needs {field.description}, as in {name}(…)"
     if first["type"] == "missing":

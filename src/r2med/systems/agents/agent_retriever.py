@@ -39,7 +39,7 @@ from r2med.systems.retrieve.stored_search import stored_search
 NOTHING_FOUND = Failure("empty", "the agent found no document")
 
 
-class RankingStage(ConversingStage, kind="retrieve", needs="llm"):
+class RankingStage(ConversingStage, kind="retrieve", takes="llm"):
     """The settings that all agents share which rank documents."""
 
     llm: str = argument("the LLM that searches and chooses")

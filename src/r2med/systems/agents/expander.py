@@ -27,7 +27,7 @@ from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchReport
 
 
-class AgentStage(TaggedStage, kind="expand", needs="llm"):
+class AgentStage(TaggedStage, kind="expand", takes="llm"):
     """The settings that agents share which write a text. A subclass adds its limits, sampling and `agent`."""
 
     answer_style: ClassVar[AnswerStyle | None] = None

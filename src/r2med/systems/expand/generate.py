@@ -20,7 +20,7 @@ from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded, pla
 from r2med.systems.retrieve.bm25 import BM25
 
 
-class Generated(GeneratedSettings, kind="expand", needs="llm"):
+class Generated(GeneratedSettings, kind="expand", takes="llm"):
     """Let an LLM write what a relevant document could say, and search with that text."""
 
     @classmethod

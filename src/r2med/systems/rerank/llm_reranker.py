@@ -77,7 +77,7 @@ NewOrder = tuple[Sequence[int], Scores | None]
 """A new order as indices of candidates, and the scores of all candidates. The scores are None if some are unknown."""
 
 
-class LLMRerankerStage(PromptedStage, kind="rerank", needs="llm"):
+class LLMRerankerStage(PromptedStage, kind="rerank", takes="llm"):
     """Settings that all LLM rerankers share. Each form adds its own settings and defines `orders`."""
 
     answers: ClassVar[Sequence[str]] = ()

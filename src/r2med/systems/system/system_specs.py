@@ -126,7 +126,7 @@ def _lacks_llm(call: Call) -> bool:
 def _asks_llm(call: Call) -> bool:
     """Return True if the first argument of a call is the name of an LLM."""
     kind = kind_of(call.name)
-    return kind is not None and stage_class(call.name, kind).needs == "llm"
+    return kind is not None and stage_class(call.name, kind).takes == "llm"
 
 
 def _needs_llm(call: Call) -> bool:
