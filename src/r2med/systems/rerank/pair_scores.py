@@ -133,19 +133,6 @@ def pair_scores(
     return [[scores[key] for key in line] for line in keys]
 
 
-TIMED_PAIRS = 10_000
-"""Number of pairs whose time an estimate uses. A cache may have millions."""
-
-
-def seconds_per_pair(store: Store, name: str) -> float | None:
-    """Return the mean time of the newest pairs in the cache of a model, or None if the cache is empty."""
-    if not store.memo_file("scores", name).is_file():
-        return None
-    with score_memo(store, name) as memo:
-        scored = memo.newest(TIMED_PAIRS)
-    return sum(pair.seconds for pair in scored) / len(scored) if scored else None
-
-
 def score_memo(store: Store, name: str) -> Memo[ScoredPair]:
     """Open the scores of a model."""
     return Memo(store.memo_file("scores", name), packed, unpacked, store.labels.datasets)
