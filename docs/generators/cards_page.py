@@ -20,7 +20,8 @@ HEAD = """# Cards
 
 A card is a TOML file that describes a dataset, a model, an embedding API, an LLM, a reranker or a method of expansion.
 It is named after what it describes, and is in the folder of its kind, in this package or in a folder of yours
-([examples](extend.md)). `r2med show NAME` prints a card. A field without a default must be in the card.
+([examples](extend.md)). A family of cards is one file: the fields that all share, and a table `[cards.NAME]` for each
+([example](extend-cards.md#a-dataset)). `r2med show NAME` prints a card. A field without a default must be in the card.
 """
 
 

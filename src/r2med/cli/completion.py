@@ -61,7 +61,9 @@ def anything(incomplete: str) -> list[str]:
 
 def suites(incomplete: str) -> list[str]:
     """Return the suites that continue a word."""
-    return _cards("suites", incomplete)
+    from r2med.foundation.core.names import files_of
+
+    return _matching(sorted(files_of("suites")), incomplete)
 
 
 def datasets(incomplete: str) -> list[str]:
@@ -80,9 +82,9 @@ def _named(kind: Kind, incomplete: str) -> list[str]:
 
 
 def _cards(kind: str, incomplete: str) -> list[str]:
-    from r2med.foundation.core.names import files_of
+    from r2med.foundation.core.names import raw_cards
 
-    return _matching(sorted(files_of(kind)), incomplete)
+    return _matching(sorted(raw_cards(kind)), incomplete)
 
 
 def _matching(names: Iterable[str], incomplete: str) -> list[str]:

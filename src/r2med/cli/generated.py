@@ -10,8 +10,8 @@ import builtins
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import GenericAlias, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -21,21 +21,12 @@ import typer
 from r2med.cli import completion
 from r2med.cli.formats import Format, show_page
 from r2med.cli.help_pages import metavar
-from r2med.cli.rare_flags import with_help_all
-from r2med.cli.setup_flags import given_settings, setup_parameter
+from r2med.cli.rare_flags import HELP_ALL
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.flags import OUTPUT, Argument, Flag, SetupFlags
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Page
-
-PLAN = Flag(
-    "Print what would be done, downloaded and asked, with its cost and three prompts. Do nothing.", OUTPUT, ("--plan",)
-)
-
-
-YES = Flag("Do not ask if it is right.", names=("--yes", "-y"))
-
 
 INCOMPLETE = 1
 """Exit code of a command if a part of its work failed, or if it found what it was asked to look for."""
@@ -58,13 +49,17 @@ class Shown:
 
 @dataclass(frozen=True)
 class TypedParameter:
-    """A parameter of a function, with how it is typed."""
+    """A parameter of a function or a field of Setup, with how it is typed."""
 
     name: str
-    flag: Flag | SetupFlags
+    flag: Flag
     annotation: Any
     default: Any
-    is_variadic: bool
+    is_variadic: bool = False
+    is_setting: bool = False
+    """True for a field of Setup."""
+    setup: str = ""
+    """The parameter of the function that takes this field in one Setup. Empty if the function takes it by keyword."""
 
     @property
     def is_negated(self) -> bool:
@@ -72,16 +67,51 @@ class TypedParameter:
         return self.default is True
 
 
-def typed_parameters(function: Callable[..., Any]) -> Iterator[TypedParameter]:
-    """Yield the parameters of a function that can be typed."""
+ONLY_PLAN = TypedParameter(
+    "only_plan",
+    Flag(
+        "Print what would be done, downloaded and asked, with its cost and three prompts. Do nothing.",
+        OUTPUT,
+        ("--plan",),
+    ),
+    bool,
+    False,
+)
+YES = TypedParameter("yes", Flag("Do not ask if it is right.", names=("--yes", "-y")), bool, False)
+PAGE_FORMAT = inspect.Parameter("page_format", inspect.Parameter.KEYWORD_ONLY, annotation=Format, default="text")
+
+
+@cache
+def typed_parameters(function: Callable[..., Any]) -> tuple[TypedParameter, ...]:
+    """Return the parameters of a function that can be typed."""
+    found: list[TypedParameter] = []
     names = _ModuleNames({**vars(builtins), **inspect.unwrap(function).__globals__})
-    for name, each in inspect.signature(function).parameters.items():
-        annotation = eval(each.annotation, {}, names) if isinstance(each.annotation, str) else each.annotation
-        if get_origin(annotation) is Annotated:
-            kind, *marks = get_args(annotation)
-            for flag in (mark for mark in marks if isinstance(mark, Flag | SetupFlags)):
-                is_variadic = each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-                yield TypedParameter(name, flag, kind, each.default, is_variadic)
+    for name, parameter in inspect.signature(function).parameters.items():
+        annotation = parameter.annotation
+        if isinstance(annotation, str):
+            annotation = eval(annotation, {}, names)
+        if get_origin(annotation) is not Annotated:
+            continue
+        kind, *marks = get_args(annotation)
+        is_variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        for flag in marks:
+            if isinstance(flag, SetupFlags):
+                found += _typed_settings(flag, "" if is_variadic else name)
+            elif isinstance(flag, Flag):
+                found.append(TypedParameter(name, flag, kind, parameter.default, is_variadic))
+    return tuple(found)
+
+
+def _typed_settings(flags: SetupFlags, setup: str) -> Iterator[TypedParameter]:
+    """Yield the fields of Setup that a command sets."""
+    from r2med.foundation.runtime.setup import Setup, flag_of, printed_bytes
+
+    for name, field in Setup.model_fields.items():
+        if name in flags.names:
+            flag, default = flag_of(name), field.default
+            flag = replace(flag, help=flags.helps.get(name, flag.help))
+            default = printed_bytes(default) if name == "memory" else default
+            yield TypedParameter(name, flag, field.annotation, default, is_setting=True, setup=setup)
 
 
 class _ModuleNames(dict[str, Any]):
@@ -109,7 +139,7 @@ def generated(
     run.__name__ = function.__name__
     run.__doc__ = (inspect.getdoc(function) or "").partition("\n\n")[0]
     run.__signature__ = inspect.Signature()  # type: ignore[attr-defined]  # without options: `parameters` makes them
-    run.parameters = lambda: with_help_all(command.parameters())  # type: ignore[attr-defined]
+    run.parameters = command.parameters  # type: ignore[attr-defined]
     run.function, run.view = function, view  # type: ignore[attr-defined]
     return run
 
@@ -121,41 +151,18 @@ class _GeneratedCommand:
     plan: Callable[[Any], Any] | None
     confirm: Callable[[Any, bool], None] | None
 
-    @cached_property
-    def declared(self) -> Sequence[TypedParameter]:
-        """The parameters of the function that can be typed."""
-        return tuple(typed_parameters(self.function))
-
-    @cached_property
-    def of_view(self) -> Sequence[TypedParameter]:
-        """The parameters of the view that can be typed."""
-        return tuple(typed_parameters(self.view))
-
-    @property
-    def has_format(self) -> bool:
-        """True if the view returns a page."""
-        return inspect.signature(self.view).return_annotation in (Shown, "Shown")
-
-    def parameters(self) -> Iterator[inspect.Parameter]:
-        """Yield the parameters of the command: of the function, of the view, and of what commands have in common."""
-        settings: list[inspect.Parameter] = []
-        for each in (*self.declared, *self.of_view):
-            if isinstance(each.flag, SetupFlags):
-                names = each.flag.names
-                helps = each.flag.helps
-                from r2med.foundation.runtime.setup import Setup
-
-                settings += [setup_parameter(name, helps.get(name, "")) for name in Setup.model_fields if name in names]
-            else:
-                yield _parameter(each, each.flag)
-        keyword = inspect.Parameter.KEYWORD_ONLY
+    def parameters(self) -> list[inspect.Parameter]:
+        """Return the parameters of the command: of the function, of the view, and of what commands have in common."""
+        typed = [*typed_parameters(self.function), *typed_parameters(self.view)]
+        made = [_parameter(each) for each in typed if not each.is_setting]
         if self.plan:
-            yield _parameter(TypedParameter("only_plan", PLAN, bool, False, False), PLAN)
+            made.append(_parameter(ONLY_PLAN))
         if self.confirm:
-            yield _parameter(TypedParameter("yes", YES, bool, False, False), YES)
-        if self.has_format:
-            yield inspect.Parameter("page_format", keyword, annotation=Format, default="text")
-        yield from settings
+            made.append(_parameter(YES))
+        if inspect.signature(self.view).return_annotation in (Shown, "Shown"):
+            made.append(PAGE_FORMAT)
+        made += [_parameter(each) for each in typed if each.is_setting]
+        return [*made, HELP_ALL] if any(each.flag.is_rare for each in typed) else made
 
     def run(self, typed: dict[str, Any]) -> None:
         """Call the function with what was typed, and show what it returns."""
@@ -168,13 +175,11 @@ class _GeneratedCommand:
         with ExitStack() as stack:
             if is_planned:
                 stack.enter_context(planning())  # before addresses of other machines are named
-            given = dict(self._given(typed))
-            words = [word for each in self.declared if each.is_variadic for word in given.get(each.name, ())]
-            of_function = {each.name for each in self.declared if not each.is_variadic}
-            of_function |= {
-                name for each in self.declared if isinstance(each.flag, SetupFlags) for name in each.flag.names
-            }
-            keywords = {name: value for name, value in given.items() if name in of_function}
+            given = self._given(typed)
+            declared = typed_parameters(self.function)
+            words = [word for each in declared if each.is_variadic for word in given.get(each.name, ())]
+            taken = {each.setup or each.name for each in declared if not each.is_variadic}
+            keywords = {name: value for name, value in given.items() if name in taken}
             if is_planned and self.plan:
                 from r2med.public.call_plan import seen_plan
 
@@ -191,27 +196,26 @@ class _GeneratedCommand:
         if isinstance(shown, Shown):
             show_page(shown.page, form, value=shown.value)
 
-    def _given(self, typed: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield the arguments of the function and of the view. What was not typed is left to their defaults."""
-        for each in (*self.declared, *self.of_view):
-            if isinstance(each.flag, SetupFlags):
-                settings = {name: typed[name] for name in each.flag.names}
-                if each.is_variadic:
-                    yield from given_settings(settings).items()
-                else:
-                    from r2med.foundation.runtime.setup import Setup
+    def _given(self, typed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the function and of the view. What was not typed is left to their defaults."""
+        from r2med.foundation.runtime.setup import Setup
 
-                    yield each.name, Setup(**given_settings(settings))
-                continue
+        given: dict[str, Any] = {}
+        setups: dict[str, dict[str, Any]] = {}
+        for each in (*typed_parameters(self.function), *typed_parameters(self.view)):
+            values = setups.setdefault(each.setup, {}) if each.setup else given
             value = typed[each.name]
             if value is None or value == []:
                 continue
             if each.is_negated:
                 value = not value
-            yield each.name, each.flag.read(value) if each.flag.read else value
+            values[each.name] = each.flag.read(value) if each.flag.read else value
+        return given | {name: Setup(**settings) for name, settings in setups.items()}
 
     def _show(self, made: Any, given: Mapping[str, Any], form: str) -> None:
-        known = {**self._defaults(), **given, "form": form}
+        typed = (*typed_parameters(self.function), *typed_parameters(self.view))
+        defaults = {each.name: () if each.is_variadic else each.default for each in typed}
+        known = {**defaults, **given, "form": form}
         _, *taken = inspect.signature(self.view).parameters
         shown = self.view(made, **{name: known[name] for name in taken})
         if isinstance(shown, Shown):
@@ -222,13 +226,11 @@ class _GeneratedCommand:
         if code:
             raise typer.Exit(code)
 
-    def _defaults(self) -> dict[str, Any]:
-        return {each.name: () if each.is_variadic else each.default for each in (*self.declared, *self.of_view)}
 
-
-def _parameter(each: TypedParameter, flag: Flag) -> inspect.Parameter:
+def _parameter(each: TypedParameter) -> inspect.Parameter:
     """Return the parameter of a command for a parameter of its function."""
-    kind, is_list = _typed_kind(each, flag)
+    flag = each.flag
+    kind, is_list = _typed_kind(each)
     settings: dict[str, Any] = {
         "help": flag.help,
         "metavar": flag.metavar or None if isinstance(flag, Argument) else metavar(flag, kind),
@@ -251,19 +253,17 @@ def _parameter(each: TypedParameter, flag: Flag) -> inspect.Parameter:
     if isinstance(flag, Argument):
         option = typer.Argument(**settings)
     else:
-        option = typer.Option(*(flag.names or _flag_names(each, kind)), **settings)
+        word = each.name.rstrip("_").replace("_", "-")
+        names = flag.names or (f"--without-{word}" if each.is_negated else f"--{word}",)
+        option = typer.Option(*names, **settings)
     return inspect.Parameter(
         each.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option], default=default
     )
 
 
-def _flag_names(each: TypedParameter, kind: Any) -> tuple[str, ...]:
-    name = each.name.rstrip("_").replace("_", "-")
-    return (f"--without-{name}",) if each.is_negated else (f"--{name}",)
-
-
-def _typed_kind(each: TypedParameter, flag: Flag) -> tuple[Any, bool]:
+def _typed_kind(each: TypedParameter) -> tuple[Any, bool]:
     """Return the type of one typed value, and True if several can be typed."""
+    flag = each.flag
     members = list(_members(each.annotation))
     single = [member for member in members if get_origin(member) in (None, Literal)]
     is_list = flag.is_list or each.is_variadic or any(get_origin(member) is Sequence_ for member in members)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -23,7 +22,7 @@ def _show_all(ctx: typer.Context, wanted: bool) -> None:
     raise typer.Exit
 
 
-_HELP_ALL = inspect.Parameter(
+HELP_ALL = inspect.Parameter(
     "help_all",
     inspect.Parameter.KEYWORD_ONLY,
     annotation=Annotated[
@@ -37,14 +36,3 @@ _HELP_ALL = inspect.Parameter(
     ],
     default=False,
 )
-
-
-def with_help_all(parameters: Iterable[inspect.Parameter]) -> list[inspect.Parameter]:
-    """Return the parameters of a command, with `--help-all` if a flag is rare."""
-    given = list(parameters)
-    return [*given, _HELP_ALL] if any(map(_is_rare, given)) else given
-
-
-def _is_rare(parameter: inspect.Parameter) -> bool:
-    marks: tuple[Any, ...] = getattr(parameter.annotation, "__metadata__", ())
-    return any(getattr(mark, "hidden", False) for mark in marks)

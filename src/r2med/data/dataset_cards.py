@@ -1,4 +1,4 @@
-"""Dataset cards: one TOML file each, and the groups that follow from them."""
+"""Dataset cards, which are TOML files of one dataset or of one family, and the groups that follow from them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from r2med.foundation.core.errors import UserError, checked_name
-from r2med.foundation.core.names import Catalogue, built_in_files, files_of, read_toml, validated
+from r2med.foundation.core.names import Catalogue, RawCard, built_in_cards, raw_cards, read_toml, validated
 
 BENCHMARK = "R2MED"
 """The group of the published benchmark. Plugins cannot add members to it or to other groups of this package."""
@@ -108,7 +108,7 @@ class DatasetCard(_CardPart):
     """The description of a dataset."""
 
     name: str
-    """The name of the dataset on the command line. The default is the name of the card file."""
+    """The name of the dataset on the command line. The default is the name of the card."""
     short: str = ""
     """A name for narrow table columns."""
     task: str = ""
@@ -162,23 +162,34 @@ class DatasetCard(_CardPart):
 INHERITED_FIELDS = ("short", "task", "scenario", "kind", "answers", "order", "instruction")
 
 
-def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> DatasetCard:
-    """Read one card. `like = "MedQA-Diag"` inherits task, scenario, kind and instruction of that card."""
-    content = read_toml(file)
-    if "like" in content:
-        like = content.pop("like")
-        # Read the file and not the catalogue, which may be waiting for this very card.
-        known = files_of("datasets")
-        if not isinstance(like, str) or like not in known or like in seen:
-            why = "which is like this one" if like in seen else "but there is no such card"
-            raise UserError(f"{file}: like = {str(like)[:60]!r}, {why}")
-        model = read_card(known[like], like, (*seen, like))
-        content = {field: getattr(model, field) for field in INHERITED_FIELDS} | content
-    card = validated(DatasetCard, {"name": name, **content}, file)
+def read_card(file: Traversable | Path, name: str) -> DatasetCard:
+    """Read the card of a file that holds one, such as `card.toml` in the folder of a dataset."""
+    return _checked(RawCard(file, read_toml(file)), name)
+
+
+def _checked(raw: RawCard, name: str) -> DatasetCard:
+    """Return the card with its fields checked, and with those of the card that it is like."""
+    card = validated(DatasetCard, {"name": name, **_fields(raw)}, raw.file)
     for field in ("folder", "qrels"):
-        if (path := getattr(card, field)) and isinstance(file, Path):
-            card = card.model_copy(update={field: str(file.parent / _expanded(path, field, file))})
+        if (path := getattr(card, field)) and isinstance(raw.file, Path):
+            card = card.model_copy(update={field: str(raw.file.parent / _expanded(path, field, raw.file))})
     return card
+
+
+def _fields(raw: RawCard, seen: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    """Return the fields of a card. `like = "MedQA-Diag"` inherits task, scenario, kind and instruction of that card."""
+    if raw.fault:
+        raise UserError(raw.fault)
+    if "like" not in raw.fields:
+        return raw.fields
+    like = raw.fields["like"]
+    known = raw_cards("datasets")  # not the catalogue, which may be waiting for this very card
+    if not isinstance(like, str) or like not in known or like in seen:
+        why = "which is like this one" if like in seen else "but there is no such card"
+        raise UserError(f"{raw.file}: like = {str(like)[:60]!r}, {why}")
+    model = _fields(known[like], (*seen, like))
+    inherited = {field: model[field] for field in INHERITED_FIELDS if field in model}
+    return {**inherited, **{field: value for field, value in raw.fields.items() if field != "like"}}
 
 
 def _expanded(path: str, field: str, file: Path) -> Path:
@@ -194,10 +205,10 @@ class _Datasets(Catalogue[DatasetCard]):
     def _read_all(self) -> Mapping[str, DatasetCard]:
         return dict(sorted(super()._read_all().items(), key=lambda item: (item[1].order, item[0])))
 
-    def read(self, file: Traversable, name: str) -> dict[str, DatasetCard]:
-        card = read_card(file, name)
+    def read(self, raw: RawCard, name: str) -> dict[str, DatasetCard]:
+        card = _checked(raw, name)
         if name not in bundled_cards() and (taken := sorted({*card.groups} & _bundled_groups())):
-            raise UserError(f"{file}: {taken[0]} is a group that comes with r2med: choose a name of your own")
+            raise UserError(f"{raw.file}: {taken[0]} is a group that comes with r2med: choose a name of your own")
         return {name: card}
 
 
@@ -244,7 +255,7 @@ def home_group(dataset: str) -> str:
 @cache
 def bundled_cards() -> Mapping[str, DatasetCard]:
     """Return the cards that come with this package. Plugins cannot change them, and their names are reserved."""
-    return {name: read_card(file, name) for name, file in built_in_files("datasets").items()}
+    return {name: _checked(raw, name) for name, raw in built_in_cards("datasets").items()}
 
 
 @cache

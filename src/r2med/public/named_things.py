@@ -46,11 +46,11 @@ def _found(name: str, kind: str) -> dict[str, Any]:
 def _every_name() -> list[str]:
     """Return the stages, models, LLMs and datasets."""
     from r2med.data.dataset_cards import cards
-    from r2med.foundation.core.names import files_of, known_names
+    from r2med.foundation.core.names import known_names, raw_cards
     from r2med.public.stage_help import PURPOSE
 
     stages = [name for kind in PURPOSE for name in known_names(kind)]
-    of_cards = [name for kind in ("models", "rerankers", "llms") for name in files_of(kind)]
+    of_cards = [name for kind in ("models", "rerankers", "llms") for name in raw_cards(kind)]
     return [*stages, *of_cards, *cards()]
 
 

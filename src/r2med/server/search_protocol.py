@@ -17,8 +17,9 @@ from r2med.server.answer_pool import AnswerPool
 from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, validated
 from r2med.systems.system.marking import marking_language
+from r2med.systems.system.outcome import Outcome
 from r2med.systems.system.question import NOTHING_FOUND
-from r2med.systems.system.system import LiveSystem, Outcome
+from r2med.systems.system.system import LiveSystem
 
 log = logging.getLogger("r2med")
 

@@ -207,7 +207,7 @@ def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     from r2med.foundation.core.spec import parse
     from r2med.foundation.runtime.stage_table import retriever
     from r2med.foundation.runtime.stages import with_nested
-    from r2med.systems.system.system_specs import completed_call
+    from r2med.systems.system.declared_system import completed_call
 
     stages = parse(spec)
     if len(stages) > 1:

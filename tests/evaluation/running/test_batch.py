@@ -21,7 +21,7 @@ from r2med.models.encoders.user_objects import UserObjects
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.dense.dense_retriever import Dense
 from r2med.systems.retrieve.vectors import vector_retriever
-from r2med.systems.system import system_specs
+from r2med.systems.system import declared_system, system_specs
 from support.datasets import random_folder
 from support.facts import error_states
 
@@ -209,6 +209,7 @@ def test_one_cell_of_a_fusion_is_parsed_once_and_each_part_is_indexed_once(setup
 
     for name in ("parse", "parse_stage"):
         count(system_specs, name)
+        count(declared_system, name)
     count(stage_table, "parse_stage")
     count(vector_retriever, "open_encoder")
     for kind in (BM25, Dense):

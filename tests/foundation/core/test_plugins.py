@@ -8,11 +8,14 @@ import pytest
 
 import r2med
 from r2med import System
-from r2med.foundation.core.names import files_of, known_names, stage_class
+from r2med.data.dataset_cards import Counts, cards
+from r2med.foundation.core.names import known_names, raw_cards, stage_class
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
+from r2med.models.crossencoders.reranker_cards import RERANKERS
 from support import chat_server, tiny_rerankers
 from support.datasets import random_folder
+from support.facts import error_states, states
 
 CARDS = {
     "methods/socratic.toml": 'summary = "Ask what the question is after."\nfields = ["query"]\ncopies = 1\n',
@@ -74,6 +77,42 @@ def test_cards_of_a_plugin_are_in_the_lists(plugin: Path) -> None:
 
 
 def test_the_folders_of_the_package_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    files_of("methods")
+    raw_cards("methods")
     monkeypatch.setattr(Path, "iterdir", lambda self: pytest.fail(f"{self} is listed again"))
-    assert "hyde" in files_of("methods")
+    assert "hyde" in raw_cards("methods")
+
+
+def test_a_file_may_hold_a_family_of_cards_that_share_fields(plugin: Path, tmp_path: Path) -> None:
+    random_folder(tmp_path / "data" / "clinic", documents=6)
+    (plugin / "datasets/hospital.toml").write_text(
+        'like = "MedQA-Diag"\ngroups = ["hospital"]\ncounts = { queries = 5, documents = 6, positives = 5 }\n'
+        f'[cards.clinic]\nfolder = "{tmp_path}/data/clinic"\n[cards.er]\nfolder = "/er"\ncounts.documents = 9\n'
+    )
+    (plugin / "rerankers/pair.toml").write_text(
+        'repository = "nobody/pair"\nloader = "classifier"\nlogit = "only"\nmax_tokens = 48\n'
+        '[cards.pair-s]\n[cards.pair-l]\nrepository = "nobody/large"\n[cards.pair-l.variants.short]\nmax_tokens = 9\n'
+    )
+    assert "hospital" not in cards() and r2med.data.names("hospital") == ["clinic", "er"]
+    assert cards()["er"].counts == Counts(queries=5, documents=9, positives=5) and cards()["er"].kind == "exam"
+    assert len(r2med.load("clinic").corpus) == 6
+    assert RERANKERS.card("pair-s").repository == "nobody/pair"
+    assert (
+        RERANKERS.card("pair-l:short").repository == "nobody/large" and RERANKERS.card("pair-l:short").max_tokens == 9
+    )
+    assert stage_class("pair-l", "rerank").__name__ == "CrossEncoder"
+
+
+def test_a_card_of_ones_own_replaces_one_of_a_family(plugin: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (plugin / "datasets/Biology.toml").write_text('folder = "/mine"\n')
+    assert cards()["Biology"].folder == "/mine" and cards()["Bioinformatics"].hub
+    states(caplog.text, "datasets/Biology.toml", "R2MED_PLUGINS", "replaces Biology")
+
+
+@pytest.mark.parametrize(
+    ("second", "facts"),
+    [("[cards.wards]\n", ("family.toml", "wards", "wards.toml")), ("cards = 1\n", ("[cards.NAME]",))],
+)
+def test_a_wrong_family_is_named(plugin: Path, second: str, facts: tuple[str, ...]) -> None:
+    (plugin / "datasets/family.toml").write_text(second)
+    with error_states(*facts):
+        list(cards())

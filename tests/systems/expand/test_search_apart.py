@@ -340,10 +340,10 @@ def test_a_card_that_cannot_be_used_is_refused(fields, says):
 
 
 def test_samples_of_a_trained_rewriter_can_be_given_and_an_llm_cannot():
-    [calls] = cross_product(["bm25"], expand=["tongsearch-qr-3b(samples=2)"])
+    [calls] = cross_product(["bm25"], Setup(), expand=["tongsearch-qr-3b(samples=2)"])
     assert printed_system(calls) == "tongsearch-qr-3b(samples=2) → bm25"
     with pytest.raises(UserError, match="has its LLM already"):
-        cross_product(["bm25"], expand=["tongsearch-qr-3b"], llms=["gpt4"])
+        cross_product(["bm25"], Setup(), expand=["tongsearch-qr-3b"], llms=["gpt4"])
 
 
 def test_settings_print_and_parse_back():

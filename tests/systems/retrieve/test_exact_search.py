@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r2med.systems.retrieve.exact import cpu_products, gpu_products, shortlist
+from r2med.systems.retrieve.exact import cpu_products, gpu_products
 from r2med.systems.retrieve.exact.exact_search import search_exact
 from support.exact_search import DEVICES, brute_force, check_search, normal, split
 
@@ -53,7 +53,6 @@ def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind
         patch.setattr(gpu_products, "CHUNK_TEXTS", batch)
         patch.setattr(gpu_products, "MAX_CANDIDATES", 8 * batch)
         patch.setattr(gpu_products, "GROUP_QUERIES", 3)
-        patch.setattr(shortlist, "SPARE_CANDIDATES", 32)
         check_search(queries, documents, k, cosine=cosine, seed=seed)
 
 

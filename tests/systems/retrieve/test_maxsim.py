@@ -30,11 +30,13 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         cpu_products: {
             "PIECE_VECTORS": 30,
             "QUERY_VECTORS": 20,
+            "QUERIES_AT_ONCE": 2,
+            "PAIRS_PER_THREAD": 3,
             "TILE_DOCUMENTS": 40,
             "TILE_SCORES": 1,
         },
         gpu_products: {"CHUNK_TEXTS": 40, "GROUP_VECTORS": 20, "PRODUCTS_AT_ONCE": 300, "DOUBLES_AT_ONCE": 2000},
-        exact_scores: {"BUFFER_NUMBERS": 100, "PRODUCT_BUFFER_NUMBERS": 400},
+        exact_scores: {"QUERY_VECTORS": 20},
     }
     for module, values in small.items():
         for name, value in values.items():
@@ -133,18 +135,18 @@ def test_the_score_of_a_pair_is_that_of_the_search() -> None:
 def test_sums_in_another_order_round_alike_or_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The products of a BLAS are wrong in the last bits here; without the second sum, many scores would differ."""
     again: list[int] = []
-    plain, scores_of = exact_scores.ExactScorer.score_in_order, exact_scores.ExactScorer._scores
+    in_order, scaled = exact_scores.Queries.scores_in_order, exact_scores.Queries._scaled
 
-    def counted(self: Any, line: int, rows: Any) -> Any:
-        again.append(len(rows))
-        return plain(self, line, rows)
+    def counted(self: Any, lines: Any, documents: Any) -> Any:
+        again.append(len(lines))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(exact_scores.Queries, "_scaled", scaled)
+            return in_order(self, lines, documents)
 
-    def shifted(self: Any, query: Any, norms: Any, found: Any, by_blas: bool) -> Any:
-        return scores_of(self, query, norms, found, by_blas) * (1 + 2.0**-50 * by_blas)
-
-    monkeypatch.setattr(exact_scores.ExactScorer, "score_in_order", counted)
-    monkeypatch.setattr(exact_scores.ExactScorer, "_scores", shifted)
-    monkeypatch.setattr(exact_scores.ExactScorer, "doubt", lambda self, longest: np.full(len(self.queries), 1e-6))
+    monkeypatch.setenv("R2MED_THREADS", "1")
+    monkeypatch.setattr(exact_scores.Queries, "scores_in_order", counted)
+    monkeypatch.setattr(exact_scores.Queries, "_scaled", lambda *given: scaled(*given) * (1 + 2.0**-50))
+    monkeypatch.setattr(exact_scores.Queries, "doubt", lambda self, longest: np.full(len(self), 1e-6))
     documents = texts(200, 18)
     check_search(texts(4, 19, np.float32), documents, 50)
     assert sum(again) > 20

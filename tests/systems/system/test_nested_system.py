@@ -16,7 +16,7 @@ from r2med.foundation.core.spec import parse, printed_system
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.added_worth import RRF_K
-from r2med.systems.system.system_specs import wants_llm, with_llm
+from r2med.systems.system.system_specs import cross_product
 from support import chat_server as api
 from support.chat_models import setup
 
@@ -185,8 +185,9 @@ def test_failures_inside_brackets_are_counted_and_asked_again_by_the_next_run(tm
 
 
 def test_one_llm_of_the_setup_is_for_every_part_that_names_none() -> None:
-    typed = parse("[hyde → bm25]+fuse([[lamer → bge] → listwise@5]+bm25)")
-    assert wants_llm(typed) and not wants_llm(with_llm(typed, "o3-mini"))
+    typed = "[hyde → bm25]+fuse([[lamer → bge] → listwise@5]+bm25)"
+    [calls] = cross_product([typed], Setup(), llms=["o3-mini"])
+    assert printed_system(calls) == ("[hyde(o3-mini) → bm25]+fuse([[lamer(o3-mini) → bge] → listwise(o3-mini)@5]+bm25)")
     system = System.parse("[hyde → bm25]+[bge → listwise]", Setup(llm="o3-mini", depth=7, prompts="short"))
     short = "prompts=short"
     assert system.name == f"[hyde(o3-mini, {short}) → bm25]+[bge → listwise(o3-mini, {short})@7]"

@@ -8,10 +8,10 @@ from r2med import System, UserError
 from r2med.foundation.core.spec import parse, printed_system
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
+from r2med.systems.system.declared_system import completed
 from r2med.systems.system.presets import PRESETS
 from r2med.systems.system.suites import suite, suites
-from r2med.systems.system.system_specs import read, wants_llm
-from r2med.systems.system.system_specs import with_llm as filled
+from r2med.systems.system.system_specs import cross_product
 
 
 def specs(name: str) -> list[str]:
@@ -19,7 +19,7 @@ def specs(name: str) -> list[str]:
 
 
 def spelt_out(spec: str) -> str:
-    return printed_system(read(spec))
+    return printed_system(completed(parse(spec), Setup()))
 
 
 @pytest.mark.parametrize("name", ["paper", "rerank", "records", "top"])
@@ -90,8 +90,15 @@ def test_every_part_of_the_reasoner_can_be_replaced() -> None:
 
 def test_what_needs_an_llm_and_names_none_takes_the_one_given() -> None:
     wanting = ("reasoner", "hyde → bm25 → groupwise(shuffles=3)@20")
-    assert all(wants_llm(parse(spec)) for spec in wanting)
-    assert not any(wants_llm(parse(spec)) for spec in ("reasoner(o3-mini)", "rm3 → bm25"))
-    assert printed_system(filled(parse("reasoner(rounds=2)"), "gpt4")) == "reasoner(gpt4, rounds=2)"
-    assert printed_system(filled(parse(wanting[1]), "gpt4")) == "hyde(gpt4) → bm25 → groupwise(gpt4, shuffles=3)@20"
+    for spec in wanting:
+        made = cross_product([spec], Setup(), llms=["gpt4", "o3-mini"])
+        assert len(made) == 2 and all(
+            llm in printed_system(calls) for calls, llm in zip(made, ("gpt4", "o3-mini"), strict=True)
+        )
+    for spec in ("reasoner(o3-mini)", "rm3 → bm25"):
+        with pytest.raises(UserError, match="needs a method"):
+            cross_product([spec], Setup(), llms=["gpt4"])
+    [calls] = cross_product([wanting[1]], Setup(), llms=["gpt4"])
+    assert printed_system(calls) == "hyde(gpt4) → bm25 → groupwise(gpt4, shuffles=3)@20"
+    assert System.parse("reasoner(rounds=2)", Setup(llm="gpt4")).name == System.parse("reasoner(gpt4, rounds=2)").name
     assert System.parse("bm25 → listwise@10", Setup(llm="gpt4")).name == "bm25 → listwise(gpt4)@10"

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from r2med import System, UserError, evaluate, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.foundation.core.spec import parse_stage
+from r2med.foundation.net.offline import is_offline
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25
@@ -128,3 +130,29 @@ def test_the_demo_shows_the_phenomenon():
         assert expanded > plain + 0.3, name
         if dataset.card.task != "Q&A reference":
             assert plain < 0.25, name
+
+
+class Watching(BM25):
+    """BM25 that notes whether the network is blocked while it is asked for its key and while it searches."""
+
+    def key(self, dataset, runtime):
+        assert is_offline() == runtime.setup.offline
+        return super().key(dataset, runtime)
+
+    def check(self, datasets, runtime):
+        assert is_offline() == runtime.setup.offline
+        super().check(datasets, runtime)
+
+    def search(self, dataset, queries, k, runtime):
+        assert is_offline() == runtime.setup.offline
+        return super().search(dataset, queries, k, runtime)
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_a_system_whose_setup_is_offline_works_offline_by_itself(offline: bool, store: Store) -> None:
+    system, dataset = System(Watching(), runtime=Runtime(offline=offline, store=store)), load("demo/Biology", store)
+    system.check([dataset])
+    assert system.stage_keys(dataset)
+    assert len(system.run(dataset, store, 3).run.queries) == len(dataset.queries)
+    assert len(system.live(dataset, store).answer("Why do we sleep?", 3).run.queries) == 1
+    assert not is_offline()

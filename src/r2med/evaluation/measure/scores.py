@@ -8,8 +8,7 @@ judgements is ignored. A document with a grade of 1 or more is relevant. The gai
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,12 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from r2med.data.runs.run import NO_DOCUMENT, Run, as_scores
+from r2med.data.runs.run import Run, as_scores
 from r2med.evaluation.measure.aspect_scores import aspect_values
-from r2med.evaluation.measure.measures import (
-    ASPECT_MEASURES,
-    Measure,
-)
+from r2med.evaluation.measure.measures import ASPECT_MEASURES, Measure
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.plurals import counted
 
@@ -96,11 +92,14 @@ def score_run(
     aspect_measures: Sequence[Measure] = ASPECT_MEASURES,
 ) -> Scores:
     """Return the scores of a run. A judged query that the run lacks counts 0. Nothing is read or checked here."""
-    queries = tuple(qrels)
-    judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)
+    queries, ranks = tuple(qrels), relevant_ranks(qrels, run)
+    depth = run.rows.shape[1] if isinstance(run, Run) else max(map(len, run.values()), default=0)
+    # One width for all, because sums of padded rows differ in their last digit with the number of zeros.
+    most = max((sum(grade > 0 for grade in grades.values()) for grades in qrels.values()), default=0)
     values: dict[Measure, list[Floats]] = {measure: [] for measure in measures}
     for start in range(0, len(queries), QUERIES_AT_ONCE):
-        ranking = judged.ranking(queries[start : start + QUERIES_AT_ONCE])
+        some = {query: qrels[query] for query in queries[start : start + QUERIES_AT_ONCE]}
+        ranking = Ranking.of(some, ranks, depth, most)
         for measure in measures:
             values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
     known = {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()}
@@ -109,13 +108,41 @@ def score_run(
     return Scores(queries, known)
 
 
-def relevant_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, dict[str, int]]:
+def relevant_ranks(
+    qrels: Mapping[str, Mapping[str, int]], run: Run | Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, int]]:
     """Return query -> relevant document -> its rank, from 1, for the relevant documents in the run."""
-    ranks: dict[str, dict[str, int]] = {}
-    for query, documents in zip(run.queries, run.id_lists(), strict=True):
-        relevant = {document for document, grade in qrels.get(query, {}).items() if grade > 0}
-        ranks[query] = {document: rank for rank, document in enumerate(documents, 1) if document in relevant}
-    return {query: of_query for query, of_query in ranks.items() if of_query}
+    relevant = {query: [d for d, grade in grades.items() if grade > 0] for query, grades in qrels.items()}
+    of_queries = _ranks_in_run(relevant, run) if isinstance(run, Run) else _ranks_in_mapping(relevant, run)
+    return {query: ranks for query, ranks in of_queries if ranks}
+
+
+def _ranks_in_run(relevant: Mapping[str, Sequence[str]], run: Run) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield each query with the ranks of its relevant documents, best first."""
+    rows = run.distinct()[0]
+    row_of = dict(zip(run.documents.ids(rows), rows.tolist(), strict=True))
+    for query, ranked in zip(run.queries, run.rows, strict=True):
+        documents = {row_of[document]: document for document in relevant.get(query, ()) if document in row_of}
+        places = np.flatnonzero(np.isin(ranked, list(documents))).tolist()
+        yield query, {documents[int(ranked[place])]: place + 1 for place in places}
+
+
+def _ranks_in_mapping(
+    relevant: Mapping[str, Sequence[str]], run: Mapping[str, Mapping[str, float]]
+) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield each query with the ranks of its relevant documents. The other documents are counted, and not sorted."""
+    for query, ranking in run.items():
+        scores = as_scores(query, ranking)
+        documents = [document for document in relevant.get(query, ()) if document in ranking]
+        theirs = as_scores(query, {document: ranking[document] for document in documents})
+        ascending = np.sort(scores)
+        not_above = np.searchsorted(ascending, theirs, side="right")
+        ranks = len(scores) - not_above + 1
+        tied = np.flatnonzero(not_above - np.searchsorted(ascending, theirs) > 1)
+        ids = np.array(list(ranking), dtype=object) if len(tied) else scores
+        for number in tied.tolist():  # of equal scores, the higher id comes first
+            ranks[number] += np.count_nonzero(ids[scores == theirs[number]] > documents[number])
+        yield query, dict(zip(documents, ranks.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -129,96 +156,23 @@ class Ranking:
     relevant: Floats
     """The number of relevant documents."""
 
+    @classmethod
+    def of(
+        cls, qrels: Mapping[str, Mapping[str, int]], ranks: Mapping[str, Mapping[str, int]], depth: int, most: int
+    ) -> Ranking:
+        """Return the grades of some queries down to a depth. `most` is the width of the ideal ranking."""
+        grades, ideal = np.zeros((len(qrels), depth)), np.zeros((len(qrels), most))
+        for line, (query, judged) in enumerate(qrels.items()):
+            positive = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
+            ideal[line, : len(positive)] = positive
+            for document, rank in ranks.get(query, {}).items():
+                grades[line, rank - 1] = judged[document]
+        return cls(grades, ideal, np.count_nonzero(ideal, axis=1).astype(np.float64))
+
     @cached_property
     def hits(self) -> Floats:
         """The number of relevant documents down to each rank."""
         return np.cumsum(self.grades > 0, axis=1, dtype=np.float64)
-
-
-class _Judged(ABC):
-    """Judgements that can be looked up for many queries at once."""
-
-    def __init__(self, qrels: Mapping[str, Mapping[str, int]]) -> None:
-        self._qrels = qrels
-        # One width for all, because sums of padded rows differ in their last digit with the number of zeros.
-        self._most = max((sum(grade > 0 for grade in grades.values()) for grades in qrels.values()), default=0)
-
-    def ranking(self, queries: Sequence[str]) -> Ranking:
-        """Return the grades at each rank and in the ideal ranking, for some of the queries."""
-        positive = [{d: g for d, g in self._qrels[query].items() if g > 0} for query in queries]
-        ideal = np.zeros((len(queries), self._most))
-        for line, judged in enumerate(positive):
-            ideal[line, : len(judged)] = sorted(judged.values(), reverse=True)
-        relevant = np.array([len(judged) for judged in positive], dtype=np.float64)
-        return Ranking(self._grades(queries, positive), ideal, relevant)
-
-    @abstractmethod
-    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
-        """Return the grade of the document at each rank."""
-
-
-class _JudgedMapping(_Judged):
-    """Judgements for query id -> document id -> score. Only the ranks of judged documents are computed."""
-
-    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]]) -> None:
-        super().__init__(qrels)
-        self._run = run
-        self._scores = {query: as_scores(query, ranking) for query, ranking in run.items()}
-        self._width = max(map(len, self._scores.values()), default=0)
-
-    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
-        grades = np.zeros((len(queries), self._width))
-        for line, (query, judged) in enumerate(zip(queries, positive, strict=True)):
-            ranking = self._run.get(query, {})
-            if known := [document for document in judged if document in ranking]:
-                grades[line, self._ranks(query, known)] = [judged[document] for document in known]
-        return grades
-
-    def _ranks(self, query: str, documents: list[str]) -> npt.NDArray[np.int64]:
-        """Return the number of documents before each one: those with a higher score, or the same and a higher id."""
-        ranking, scores = self._run[query], self._scores[query]
-        theirs = as_scores(query, {document: ranking[document] for document in documents})
-        ascending = np.sort(scores)
-        below = np.searchsorted(ascending, theirs)
-        not_above = np.searchsorted(ascending, theirs, side="right")
-        ranks = len(scores) - not_above
-        tied = np.flatnonzero(not_above - below > 1)
-        ids = np.array(list(ranking), dtype=object) if len(tied) else scores
-        for number in tied.tolist():
-            ranks[number] += np.count_nonzero(ids[scores == theirs[number]] > documents[number])
-        return ranks
-
-
-class _JudgedRun(_Judged):
-    """Judgements by the positions of documents in a run."""
-
-    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Run) -> None:
-        super().__init__(qrels)
-        self._run = run
-        self._line_of = {query: line for line, query in enumerate(run.queries)}
-        rows, self._positions = run.distinct()
-        self._position_of = {document: position for position, document in enumerate(run.documents.ids(rows))}
-
-    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
-        """Return the grade of the document at each rank, by binary search over numbered (query, document) pairs."""
-        size = len(self._position_of)
-        pairs = [
-            (line * size + self._position_of[document], grade)
-            for line, judged in enumerate(positive)
-            for document, grade in judged.items()
-            if document in self._position_of
-        ]
-        grades = np.zeros((len(queries), self._run.rows.shape[1]))
-        if not pairs:
-            return grades
-        codes, gains = np.array(sorted(pairs), dtype=np.int64).T
-        ran = [(line, self._line_of[query]) for line, query in enumerate(queries) if query in self._line_of]
-        lines, lines_of_run = np.array(ran, dtype=np.int64).reshape(-1, 2).T
-        rows = self._run.rows[lines_of_run]
-        wanted = lines[:, None] * size + self._positions[rows]
-        nearest = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-        grades[lines] = np.where((codes[nearest] == wanted) & (rows != NO_DOCUMENT), gains[nearest], 0)
-        return grades
 
 
 def _cut(values: Floats, cutoff: int | None) -> Floats:

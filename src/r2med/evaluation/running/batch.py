@@ -194,7 +194,7 @@ def plan_run(
         runtime = runtime.with_settings(recorded=runtime.setup.recorded or chosen.recorded)
     if runtime.setup.candidates is not None:
         specs, rerankers = [*specs, *rerankers], []
-    calls = cross_product(specs, expand=expand, rerank=rerankers, llms=llms)
+    calls = cross_product(specs, runtime.setup, expand=expand, rerank=rerankers, llms=llms)
     parsed = {system.name: system for system in [*made, *(System.parse(each, runtime) for each in calls)]}
     if not parsed:
         if runtime.setup.candidates is not None:

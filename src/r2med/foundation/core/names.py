@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -39,6 +39,8 @@ NOUNS: Mapping[Kind, str] = {
 }
 
 CardType = TypeVar("CardType", bound="BaseModel")
+Named = TypeVar("Named")
+"""What a folder of cards or texts holds under a name."""
 
 
 # What comes with r2med
@@ -153,36 +155,50 @@ def _own_folders(kind: str) -> list[Path]:
 
 
 def files_of(kind: str, suffix: str = ".toml") -> dict[str, Traversable]:
-    """Return name (without suffix) -> file for a kind of card or text.
+    """Return name (without suffix) -> file for a kind of text or suite."""
+    return _by_name(kind, suffix, _files_in)
 
-    A user's folder may replace a file, with a notice. An installed plugin may not.
+
+def raw_cards(kind: str) -> dict[str, RawCard]:
+    """Return the cards of a kind by name. Their fields are not checked yet."""
+    return _by_name(kind, ".toml", _raw_cards_in)
+
+
+def built_in_cards(kind: str) -> dict[str, RawCard]:
+    """Return the cards of this package alone."""
+    return _raw_cards_in(_built_in_folder(kind), ".toml")
+
+
+def _by_name(kind: str, suffix: str, read: Callable[[Traversable, str], dict[str, Named]]) -> dict[str, Named]:
+    """Return what the folders of a kind hold, by name.
+
+    A user's folder may replace a card or a text, with a notice. An installed plugin may not.
     """
-    by_name = dict(_shared_files(kind, suffix))
+    by_name = dict(_shared(kind, suffix, read))
     for folder in _own_folders(kind):
-        for name, file in _files_in(folder, suffix).items():
+        for name, entry in read(folder, suffix).items():
             if name in by_name:
-                _warn(f"{file} of R2MED_PLUGINS replaces the {kind}/{file.name} that is built in or installed")
-            by_name[name] = file
+                _warn(f"{_file(entry)} of R2MED_PLUGINS replaces {name} of the {kind} that are built in or installed")
+            by_name[name] = entry
     return by_name
 
 
 @cache
-def _shared_files(kind: str, suffix: str) -> Mapping[str, Traversable]:
-    """Return the files of this package and of plugins. They stay as they are, and a system asks for them often."""
-    by_name = dict(built_in_files(kind, suffix))
+def _shared(kind: str, suffix: str, read: Callable[[Traversable, str], dict[str, Any]]) -> Mapping[str, Any]:
+    """Return what this package and plugins hold. It stays as it is, and a system asks for it often."""
+    by_name = read(_built_in_folder(kind), suffix)
     for package in _installed_packages():
-        for name, file in _files_in(package.joinpath(kind), suffix).items():
+        for name, entry in read(package.joinpath(kind), suffix).items():
             if name in by_name:
-                _warn(f"{file} is left out: there is a {kind}/{file.name} already, and a plugin cannot replace it")
+                _warn(f"{_file(entry)} is left out: {name} is in {kind} already, and a plugin cannot replace it")
             else:
-                by_name[name] = file
+                by_name[name] = entry
     return by_name
 
 
-@cache
-def built_in_files(kind: str, suffix: str = ".toml") -> Mapping[str, Traversable]:
-    """Return name -> file for the files of this package alone."""
-    return _files_in(_built_in_folder(kind), suffix)
+def _file(entry: Any) -> Traversable | Path:
+    file: Traversable | Path = entry.file if isinstance(entry, RawCard) else entry
+    return file
 
 
 def _files_in(folder: Traversable, suffix: str) -> dict[str, Traversable]:
@@ -193,10 +209,45 @@ def _files_in(folder: Traversable, suffix: str) -> dict[str, Traversable]:
 # Cards
 
 
-class Catalogue(Mapping[str, CardType], Generic[CardType]):
-    """All cards of one kind by name, from this package, plugins and R2MED_PLUGINS. They are read when first used.
+@dataclass(frozen=True)
+class RawCard:
+    """A card as its file says it, before the fields are checked."""
 
-    A card may have `[variants.NAME]` tables, which change some of its fields. The name of a variant is CARD:NAME.
+    file: Traversable | Path
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+    """Why the card cannot be read. It then has no fields, and is reported where it is used."""
+
+
+def _raw_cards_in(folder: Traversable, suffix: str) -> dict[str, RawCard]:
+    cards: dict[str, RawCard] = {}
+    for stem, file in sorted(_files_in(folder, suffix).items()):
+        for name, card in _raw_cards_of(file, stem).items():
+            twice = f"{file}: the card {name} is in {cards[name].file} too" if name in cards else ""
+            cards[name] = RawCard(file, fault=twice) if twice else card
+    return cards
+
+
+def _raw_cards_of(file: Traversable | Path, stem: str) -> dict[str, RawCard]:
+    """Return the cards of a file by name: each of its `[cards.NAME]` tables, or the whole file as one card.
+
+    What stands above such tables belongs to all of them. A table adds fields, or changes them.
+    """
+    try:
+        shared = read_toml(file)
+        tables = _tables(shared, "cards", file)
+    except UserError as error:
+        return {stem: RawCard(file, fault=str(error))}
+    if not tables:
+        return {stem: RawCard(file, shared)}
+    return {name: RawCard(file, _merged(shared, fields)) for name, fields in tables.items()}
+
+
+class Catalogue(Mapping[str, CardType], Generic[CardType]):
+    """All cards of one kind by name, from this package, plugins and R2MED_PLUGINS. They are checked when first used.
+
+    A card is a TOML file, or one of the `[cards.NAME]` tables of a file of several cards. It may have
+    `[variants.NAME]` tables, which change some of its fields. The name of a variant is CARD:NAME.
     """
 
     def __init__(self, kind: str, card: type[CardType], noun: str, more: str = "") -> None:
@@ -228,20 +279,20 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
 
     def _read_all(self) -> Mapping[str, CardType]:
         cards: dict[str, CardType] = {}
-        for name, file in sorted(files_of(self.kind).items()):
+        for name, raw in sorted(raw_cards(self.kind).items()):
             try:
-                cards |= self.read(file, checked_name(name, self.noun))
+                cards |= self.read(raw, checked_name(name, self.noun))
             except UserError as error:
-                if not self._is_of_plugin(file):
+                if not self._is_of_plugin(raw.file):
                     raise
                 _warn(f"{error}: this card of an installed plugin is left out")
         return cards
 
-    def read(self, file: Traversable, name: str) -> dict[str, CardType]:
-        """Return the card of a file and its variants, by name."""
-        return read_cards(self._card, file, name)
+    def read(self, raw: RawCard, name: str) -> dict[str, CardType]:
+        """Return a card and its variants, by name."""
+        return checked_cards(self._card, raw, name)
 
-    def _is_of_plugin(self, file: Traversable) -> bool:
+    def _is_of_plugin(self, file: Traversable | Path) -> bool:
         to_mend = [_built_in_folder(self.kind), *_own_folders(self.kind)]
         return not any(str(file).startswith(f"{folder}{os.sep}") for folder in to_mend)
 
@@ -253,17 +304,30 @@ def _own_file_states(kind: str) -> tuple[tuple[str, int, int, int], ...]:
     return tuple((str(file), state.st_size, state.st_mtime_ns, state.st_ctime_ns) for file, state in states)
 
 
-def read_cards(card: type[CardType], file: Traversable | Path, name: str) -> dict[str, CardType]:
-    """Return the card of a file and its variants, by name."""
-    content = read_toml(file)
-    variants = content.pop("variants", {})
-    cards = {name: validated(card, {"name": name, **content}, file)}
-    if not isinstance(variants, dict) or not all(isinstance(changes, dict) for changes in variants.values()):
-        raise UserError(f"{file}: variants are tables, as in [variants.published]")
+def checked_cards(card: type[CardType], raw: RawCard, name: str) -> dict[str, CardType]:
+    """Return a card and its variants, by name. Raises UserError that names the file and the field if one is wrong."""
+    if raw.fault:
+        raise UserError(raw.fault)
+    content = dict(raw.fields)
+    variants = _tables(content, "variants", raw.file)
+    cards = {name: validated(card, {"name": name, **content}, raw.file)}
     for variant, changes in variants.items():
         changed = {"name": name, "variant": variant, **_merged(content, changes)}
-        cards[f"{name}:{variant}"] = validated(card, changed, file)
+        cards[f"{name}:{variant}"] = validated(card, changed, raw.file)
     return cards
+
+
+def read_card_file(card: type[CardType], file: Traversable | Path, name: str) -> CardType:
+    """Return the one card of a file that is in no folder of cards."""
+    return checked_cards(card, RawCard(file, read_toml(file)), name)[name]
+
+
+def _tables(content: dict[str, Any], field: str, file: Traversable | Path) -> dict[str, dict[str, Any]]:
+    """Remove a field that holds tables from a card, and return the tables."""
+    tables = content.pop(field, {})
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise UserError(f"{file}: {field} are tables, as in [{field}.NAME]")
+    return tables
 
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,15 +398,17 @@ def _built_in_class(name: str, kind: Kind) -> str:
     if name in stages.names:
         return stages.names[name]
     for cards, path in stages.cards.items():
-        if (file := files_of(cards).get(name.partition(":")[0])) is not None:
-            return path or _class_of_form(file, stages.forms)
+        if (card := raw_cards(cards).get(name.partition(":")[0])) is not None:
+            return path or _class_of_form(card, stages.forms)
     return ""
 
 
-def _class_of_form(file: Traversable, forms: Mapping[str, str]) -> str:
-    form = str(read_toml(file).get("form", ""))
+def _class_of_form(card: RawCard, forms: Mapping[str, str]) -> str:
+    if card.fault:
+        raise UserError(card.fault)
+    form = str(card.fields.get("form", ""))
     if form not in forms:
-        raise UserError(f"{file}: form {form!r}{nearest(form, forms)}: {' or '.join(forms)}")
+        raise UserError(f"{card.file}: form {form!r}{nearest(form, forms)}: {' or '.join(forms)}")
     return forms[form]
 
 
@@ -351,7 +417,7 @@ def _is_built_in(name: str, kind: Kind) -> bool:
 
 
 def _cards_of_stages(kind: Kind) -> set[str]:
-    return {name for folder in built_in_stages(kind).cards for name in files_of(folder)}
+    return {name for folder in built_in_stages(kind).cards for name in raw_cards(folder)}
 
 
 def _plugged(kind: Kind) -> dict[str, type[Any]]:

@@ -40,7 +40,9 @@ class SharedObjects:
                 if key in self._held:
                     self._held.move_to_end(key)
                     return self._held[key]
-                self._make_room()
+                # What leaves is not closed: a thread may still be working with it. It ends with its last user.
+                while self.limit is not None and self._held and len(self._held) >= self.limit:
+                    self._held.popitem(last=False)
             made = Shared(make())  # without the guard, so that other keys do not wait
             with self._guard:
                 self._held[key] = made
@@ -63,8 +65,3 @@ class SharedObjects:
             close = getattr(each.value, "close", None)
             if callable(close):
                 close()
-
-    def _make_room(self) -> None:
-        # Not closed: a thread may still be working with it. It ends with its last user.
-        while self.limit is not None and self._held and len(self._held) >= self.limit:
-            self._held.popitem(last=False)

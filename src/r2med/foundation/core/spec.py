@@ -88,9 +88,14 @@ class Call:
         return f"{self.name}({', '.join(inside)}){at}" if inside else f"{self.name}{at}"
 
     @property
+    def is_bracketed(self) -> bool:
+        """True for a whole system in brackets."""
+        return self.name.startswith("[")
+
+    @property
     def system(self) -> Calls | None:
         """The system inside the brackets; None for a call without brackets."""
-        return parse(self.name[1:-1]) if self.name.startswith("[") else None
+        return parse(self.name[1:-1]) if self.is_bracketed else None
 
 
 def joined_words(words: Iterable[str]) -> list[str]:

@@ -78,6 +78,13 @@ def _folder(path: Path) -> Path:
     return path
 
 
+def _address(typed: str) -> str:
+    """Return a typed address. Raises UserError if it is empty, which in Python stands for none."""
+    if not typed.strip():
+        raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
+    return typed.strip()
+
+
 # Types of settings: how a typed value is read, and what it must be.
 Count = Annotated[int, Field(ge=1, description="a whole number, 1 or more")]
 Repeat = Annotated[int, Field(ge=0, lt=MOST_REPEATS, description=f"a whole number from 0 to {MOST_REPEATS - 1}")]
@@ -155,6 +162,7 @@ class Setup(BaseModel):
             LLMS,
             metavar="URL",
             show_default=False,
+            read=_address,
         ),
     ] = ""
     llm_backend: Annotated[

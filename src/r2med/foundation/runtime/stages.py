@@ -33,6 +33,12 @@ class Stage(BaseModel):
     """"llm" if the first argument is the name of an LLM."""
     prompt_fields: ClassVar[tuple[str, ...] | None] = None
     """The fields that the prompt template NAME.txt may contain. None without a template, or if a card lists them."""
+    argument_name: ClassVar[str | None] = None
+    """The setting that is typed first and without a key, such as the LLM of hyde(o3-mini)."""
+    depth_name: ClassVar[str | None] = None
+    """The setting that is typed as @DEPTH. Only rerankers have it."""
+    typed_settings: ClassVar[tuple[str, ...]] = ()
+    """The settings that are typed as KEY=VALUE."""
 
     name: str
     """The name of the stage, as typed."""
@@ -41,6 +47,15 @@ class Stage(BaseModel):
         super().__init_subclass__(**more)
         if kind is not None:
             cls.kind, cls.takes = kind, takes
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **more: Any) -> None:
+        super().__pydantic_init_subclass__(**more)
+        names = {place_of(field): name for name, field in cls.model_fields.items()}
+        cls.argument_name, cls.depth_name = names.get("argument"), names.get("depth")
+        cls.typed_settings = tuple(
+            name for name, field in cls.model_fields.items() if name != "name" and not place_of(field)
+        )
 
     def __init__(self, **values: Any) -> None:
         name = values.get("name") or type(self).model_fields["name"].default
@@ -78,31 +93,27 @@ class Stage(BaseModel):
     def parse(cls, call: Call) -> Stage:
         """Return the stage of a call. Raises UserError if a setting does not exist or has a wrong value."""
         values: dict[str, Any] = {"name": call.name}
-        argument, depth = _field_at(cls, "argument"), _field_at(cls, "depth")
-        if len(call.arguments) > (argument is not None):
+        if len(call.arguments) > (cls.argument_name is not None):
             extra = call.arguments[-1]
             raise UserError(f"{call.name} does not know what {extra!r} is: settings are written KEY=VALUE")
-        if argument and call.arguments:
-            values[argument] = call.arguments[0]
+        if cls.argument_name and call.arguments:
+            values[cls.argument_name] = call.arguments[0]
         if call.depth is not None:
-            if depth is None:
+            if cls.depth_name is None:
                 raise UserError(f"{call}: only rerankers have a depth, as in bm25 → bge-reranker@100")
-            values[depth] = call.depth
-        typed = settings_of(cls)
+            values[cls.depth_name] = call.depth
         for key, value in call.settings:
-            if key not in typed:
-                raise UserError(
-                    f"{call.name} has no setting {key!r}{nearest(key, typed)}: {', '.join(typed) or 'it has none'}"
-                )
+            if key not in cls.typed_settings:
+                raise _no_setting(cls, key, call.name)
             if key in values:
                 raise UserError(f"{call}: {key} is given twice")
             values[key] = value
         return cls(**values)
 
     def __str__(self) -> str:
-        argument, depth = _field_at(type(self), "argument"), _field_at(type(self), "depth")
-        arguments = (printed(getattr(self, argument)),) if argument and getattr(self, argument) else ()
-        return str(Call(self.name, arguments, self.changed, getattr(self, depth) if depth else None))
+        argument = getattr(self, self.argument_name) if self.argument_name else None
+        depth = getattr(self, self.depth_name) if self.depth_name else None
+        return str(Call(self.name, (printed(argument),) if argument else (), self.changed, depth))
 
     def __hash__(self) -> int:
         return hash((type(self), str(self)))  # settings of a user's stage may be lists
@@ -110,13 +121,11 @@ class Stage(BaseModel):
     @property
     def changed(self) -> tuple[tuple[str, str], ...]:
         """The typed form of all settings that differ from their defaults."""
-        defaults = self.defaults(self.name)
-        plain = {
-            key: defaults.get(key, field.get_default(call_default_factory=True))
-            for key, field in settings_of(type(self)).items()
-        }
+        fields = type(self).model_fields
+        plain = {key: fields[key].get_default(call_default_factory=True) for key in self.typed_settings}
+        plain |= self.defaults(self.name)
         return tuple(
-            (key, printed(getattr(self, key))) for key, default in plain.items() if getattr(self, key) != default
+            (key, printed(getattr(self, key))) for key in self.typed_settings if getattr(self, key) != plain[key]
         )
 
     def settings(self) -> dict[str, Any]:
@@ -265,15 +274,6 @@ def place_of(field: FieldInfo) -> str:
     return str(extra.get("at", "")) if isinstance(extra, dict) else ""
 
 
-def _field_at(stage: type[Stage], at: str) -> str | None:
-    return next((name for name, field in stage.model_fields.items() if place_of(field) == at), None)
-
-
-def settings_of(stage: type[Stage]) -> dict[str, FieldInfo]:
-    """Return the fields that are typed as KEY=VALUE."""
-    return {name: field for name, field in stage.model_fields.items() if name != "name" and not place_of(field)}
-
-
 def printed(value: Any) -> str:
     """Return the typed form of a value. All stages use one number format."""
     if isinstance(value, bool):
@@ -325,8 +325,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     if first["type"] == "missing":
         return f"{name} needs {key}: {field.description if field else ''}"
     if first["type"] == "extra_forbidden":
-        typed = settings_of(stage)
-        return f"{name} has no setting {key!r}{nearest(key, typed)}: {', '.join(typed) or 'it has none'}"
+        return str(_no_setting(stage, key, name))
     if first["type"] == "literal_error" and field is not None:
         choices = [str(choice) for choice in get_args(bare_type(field.annotation))]
         return f"{name}: {key}={value}{nearest(str(value), choices)}: {' or '.join(choices)}"
@@ -337,6 +336,11 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
             return f"{name}: {key} must be {words.format(printed(context[rule]))}, not {printed(value)}"
     message = first["msg"].removeprefix("Value error, ")
     return message if message.startswith(name) else f"{name}: {key + ': ' if key else ''}{message}"
+
+
+def _no_setting(stage: type[Stage], key: str, name: str) -> UserError:
+    known = stage.typed_settings
+    return UserError(f"{name} has no setting {key!r}{nearest(key, known)}: {', '.join(known) or 'it has none'}")
 
 
 def bare_type(annotation: Any) -> Any:

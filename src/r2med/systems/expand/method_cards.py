@@ -40,7 +40,7 @@ class MethodCard(_MethodPart):
     """How an LLM is called for texts, and how the texts are searched."""
 
     name: str
-    """The name of the method, as typed. The default is the name of the card file."""
+    """The name of the method, as typed. The default is the name of the card."""
     variant: str = ""
     """The part after the colon in NAME:VARIANT."""
     summary: str

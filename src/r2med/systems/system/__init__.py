@@ -8,6 +8,7 @@ bm25+nv → bge-reranker@100 → groupwise(o3-mini)@20
 reasoner(o3-mini)
 """
 
-from r2med.systems.system.system import Outcome, System
+from r2med.systems.system.outcome import Outcome
+from r2med.systems.system.system import System
 
 __all__ = ["Outcome", "System"]

@@ -14,9 +14,8 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage, derived
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
-from r2med.systems.system.declared_system import declared
+from r2med.systems.system.declared_system import completed, declared
 from r2med.systems.system.system import System
-from r2med.systems.system.system_specs import completed
 
 
 class NestedSystem(Stage, kind="retrieve"):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
-from typing import Any, TypeVar, cast
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.runs.run import Run
-from r2med.foundation.core.cost import Cost, stated_or_measured, total
+from r2med.foundation.core.cost import stated_or_measured
 from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
 from r2med.foundation.runtime import stage_table, stages
@@ -26,84 +26,12 @@ from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.rerank.reranking import Reranked
 from r2med.systems.retrieve.apart import search_apart
-from r2med.systems.retrieve.retriever import Searched, SearchQuery, SearchReport
+from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
-from r2med.systems.system.declared_system import check_expansion, declared
-from r2med.systems.system.system_specs import completed, completed_call
+from r2med.systems.system.declared_system import check_expansion, completed, completed_call, declared
+from r2med.systems.system.outcome import Outcome
 
 log = logging.getLogger("r2med")
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The results of running a system on a dataset, stage by stage."""
-
-    run: Run
-    expansion: Expansion
-    searched: Searched
-    reranked: tuple[Reranked, ...] = ()
-
-    @property
-    def cost(self) -> Cost:
-        """The cost of all stages, including the preparation of the corpus."""
-        return self.searched.prepared + self._own_cost
-
-    @property
-    def _own_cost(self) -> Cost:
-        return self.expansion.cost + self.searched.cost + total(stage.cost for stage in self.reranked)
-
-    @property
-    def generated(self) -> dict[str, tuple[str, ...]]:
-        """Query id -> texts that the expansion wrote, and those inside the search."""
-        texts = {query.query.id: query.generated for query in self.expansion.queries if query.generated}
-        return dict((SearchReport(texts=texts) + self.searched.report).texts)
-
-    @property
-    def traces(self) -> dict[str, Any]:
-        """Query id -> the conversation of a search agent, or a list of them if several agents worked on the query."""
-        return {query: list(made) if len(made) > 1 else made[0] for query, made in self._traces.items()}
-
-    @property
-    def _traces(self) -> Mapping[str, tuple[Any, ...]]:
-        traces = {query: (trace,) for query, trace in self.expansion.traces.items()}
-        return (SearchReport(traces=traces) + self.searched.report).traces
-
-    def searched_as_part(self, notices: Iterable[str], *, expands: bool) -> Searched:
-        """Return this outcome as a search of another system."""
-        expansion = self.expansion
-        cut = {"cut_texts": expansion.cut_texts} if expansion.cut_texts else {}
-        wrote = SearchReport(
-            expansion.failures,
-            len(expansion.queries) if expands else 0,
-            expansion.failure_kinds,
-            expansion.failed,
-            counts={**expansion.counts, **cut},
-        )
-        ordered = (
-            SearchReport(stage.failures, stage.asked, stage.failure_kinds, stage.failed, stage.repairs)
-            for stage in self.reranked
-        )
-        report = replace(
-            sum(ordered, wrote + self.searched.report),
-            notices=tuple(notices),
-            texts=self.generated if expands else self.searched.report.texts,
-            traces=self._traces,
-        )
-        # Calls of LLMs and searches take different times, so that quantiles over both would say nothing.
-        return Searched(self.run, self._own_cost, self.searched.prepared, report)
-
-
-def _offline_if_asked(method: Method) -> Method:
-    """Block the network during a method of a system if its setup is offline."""
-
-    @wraps(method)
-    def kept(self: System, *arguments: Any, **named: Any) -> Any:
-        with self.runtime.network():
-            return method(self, *arguments, **named)
-
-    return cast(Method, kept)
 
 
 @dataclass(frozen=True)
@@ -123,9 +51,9 @@ class System:
     def parse(cls, spec: str | Calls, setup: Setup | Runtime | None = None) -> System:
         """Return the system of a spec. Raises UserError if a stage does not exist or is in a wrong position."""
         runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
-        typed = spec if isinstance(spec, str) else printed_system(spec)
-        calls = completed(parse(spec) if isinstance(spec, str) else spec, runtime.setup)
-        return cls(*declared(calls, typed, runtime.setup.candidates), runtime.for_a_system())
+        calls, typed = (parse(spec), spec) if isinstance(spec, str) else (spec, printed_system(spec))
+        declared_stages = declared(completed(calls, runtime.setup), typed, runtime.setup.candidates)
+        return cls(*declared_stages, runtime.for_a_system())
 
     def expanded(self, call: Call) -> System:
         """Return this system with an expansion before it. Raises UserError if it has one already."""
@@ -186,47 +114,43 @@ class System:
         for stage in self.main_stages:
             check_installed(str(stage), stages.modules_of(stage, self.runtime))
 
-    @_offline_if_asked
     def check(self, datasets: Sequence[Dataset], repeats: int = 1) -> None:
         """Raise UserError if the system cannot run on one of the datasets, in the first or the last of its repeats.
 
         It is called before the first LLM call.
         """
-        for stage in self.main_stages:
-            for part in stages.with_nested(stage):  # also those that search for an LLM, which is paid before them
-                part.check_method()
-        for stage in self.all_stages:
-            stage.check(datasets, self.runtime)
-        for dataset in datasets:  # this finds missing weights
-            self.stage_keys(dataset)
-        if repeats > 1 and self.varies:  # there may be fewer trained models
-            self.in_repeat(repeats - 1).check(datasets)
+        with self.runtime.network():
+            for stage in self.main_stages:
+                for part in stages.with_nested(stage):  # also those that search for an LLM, which is paid before them
+                    part.check_method()
+            for stage in self.all_stages:
+                stage.check(datasets, self.runtime)
+            for dataset in datasets:  # this finds missing weights
+                self.stage_keys(dataset)
+            if repeats > 1 and self.varies:  # there may be fewer trained models
+                self.in_repeat(repeats - 1).check(datasets)
 
     @property
     def asking(self) -> dict[str, Stage]:
         """The stages that ask an LLM, by name. Each can preview its calls."""
         return {self._typed(stage): stage for stage in self.all_stages if stage.asks(self.runtime)}
 
-    @_offline_if_asked
     def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
         """Return every setting that a score depends on, with a digest of the generated texts."""
         return {**self.stage_keys(dataset), "generations": expansion.digest}
 
-    @_offline_if_asked
     def stage_keys(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that is known before an LLM is asked: those of `key` without the generated texts."""
-        return {
-            "expand": key_of(self._expander, dataset, self.runtime) if self._expander else None,
-            "retrieve": key_of(self.retriever, dataset, self.runtime),
-            "rerank": [key_of(reranker, dataset, self.runtime) for reranker in self.rerankers],
-            **({"parts": "chosen"} if self._chooses_parts else {}),
-        }
-
-    @property
-    def _chooses_parts(self) -> bool:
-        """True if texts are written to be searched apart, and the retriever chooses which of them it searches."""
-        written_apart = isinstance(self.expander, GeneratedSettings) and self.expander.is_apart
-        return written_apart and self.retriever.chooses_forms(self.runtime)
+        with self.runtime.network():
+            keys: dict[str, Any] = {
+                "expand": key_of(self._expander, dataset, self.runtime) if self._expander else None,
+                "retrieve": key_of(self.retriever, dataset, self.runtime),
+                "rerank": [key_of(reranker, dataset, self.runtime) for reranker in self.rerankers],
+            }
+            written_apart = isinstance(self.expander, GeneratedSettings) and self.expander.is_apart
+            if written_apart and self.retriever.chooses_forms(self.runtime):
+                keys["parts"] = "chosen"  # the retriever chooses which of the texts it searches
+            return keys
 
     def _typed(self, stage: Stage) -> str:
         """Return the name of a stage as it was typed: an expansion is fed with the retriever."""
@@ -237,37 +161,31 @@ class System:
         """The stages that read recorded texts."""
         return tuple(stage for stage in self.all_stages if stage.is_recorded(self.runtime))
 
-    @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries to search with. If the system expands queries, this asks the LLM."""
-        expansion = self._expanded(dataset, self.runtime.with_store(store))
+        if self._expander is None:
+            return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
+        with self.runtime.network():
+            expansion = timed_expansion(self._expander, dataset, self.runtime.with_store(store))
         _log(expansion.notices, store)
         return expansion
 
-    def _expanded(self, dataset: Dataset, runtime: Runtime) -> Expansion:
-        if self._expander is None:
-            return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        return timed_expansion(self._expander, dataset, runtime)
-
-    @_offline_if_asked
-    def run(
-        self,
-        dataset: Dataset,
-        store: Store,
-        k: int,
-        expansion: Expansion | None = None,
-    ) -> Outcome:
+    def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
         """Search a dataset and rerank. Earlier searches, scores and answers are reused."""
         expansion = expansion or self.expand(dataset, store)
-        runtime = self.runtime.with_store(store).about(dataset.label)
-        return self._run(dataset, runtime, k, expansion, lambda notices: _log(notices, store))
+        runtime = self.runtime.with_store(store.about(dataset.label))
+        with runtime.network():
+            return self._run(dataset, runtime, k, expansion, lambda notices: _log(notices, store))
 
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Search as a part of another system, which gets all costs and notices. Other queries than the dataset's may
         be searched. If the system expands queries, it uses only their own text.
         """
         asked = replace(dataset, queries=tuple(each.query for each in queries))
-        expansion = Expansion(tuple(queries)) if self._expander is None else self._expanded(asked, self.runtime)
+        if self._expander is None:
+            expansion = Expansion(tuple(queries))
+        else:
+            expansion = timed_expansion(self._expander, asked, self.runtime)
         notices = list(expansion.notices)
         outcome = self._run(asked, self.runtime, k, expansion, notices.extend)
         return outcome.searched_as_part(notices, expands=self._expander is not None)
@@ -275,7 +193,8 @@ class System:
     def _run(
         self, dataset: Dataset, runtime: Runtime, k: int, expansion: Expansion, note: Callable[[Iterable[str]], None]
     ) -> Outcome:
-        wide, queries = self._searched_depth(k), expansion.queries
+        wide = max([k, *map(_depth_of, self.rerankers)])  # every reranker gets its candidates, even if k is smaller
+        queries = expansion.queries
         searched = search_apart(self.retriever, dataset, queries, wide, runtime)
         note(searched.report.notices)
         run, reranked = searched.run, []
@@ -287,11 +206,6 @@ class System:
             note(reranked[-1].notices)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
 
-    def _searched_depth(self, k: int) -> int:
-        """Return the depth of the search. It is at least the depth of every reranker, even if k is smaller."""
-        return max([k, *map(_depth_of, self.rerankers)])
-
-    @_offline_if_asked
     def answer(self, dataset: Dataset, question: str, k: int, store: Store) -> Outcome:
         """Return the k best documents for a question. If the dataset has a query with this text, that query is used.
 
@@ -314,7 +228,6 @@ class System:
         ):
             return self.run(asked, store, k, expansion)
 
-    @_offline_if_asked
     def live(self, dataset: Dataset, store: Store) -> LiveSystem:
         """Return the system ready for single questions: its corpus is indexed and its models are loaded.
 
@@ -325,7 +238,8 @@ class System:
         # Models must stay loaded, so that no question waits for weights.
         system = replace(self, runtime=self.runtime.serving(live))
         system.check([dataset])
-        system._warm_up(dataset)
+        with system.runtime.network():
+            system._warm_up(dataset)
         return LiveSystem(system, dataset, live)
 
     def _warm_up(self, dataset: Dataset) -> None:

@@ -21,9 +21,8 @@ from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors
 from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
-from r2med.systems.retrieve.exact.exact_scores import Block
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
-from r2med.systems.retrieve.exact.text_vectors import Hits
+from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.opened_late import OpenedLate, OpenedTerms, OpenedTokens
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.vectors.embeddings import embed_texts

@@ -1,20 +1,24 @@
-"""Matrix products of exact search with NumPy, in float32. They select candidates with a proven error bound."""
+"""Exact search with NumPy: products in float32 propose documents with a proven error bound, and float64 decides.
+
+Threads of ours share the documents for the products, the queries to choose candidates, and the candidates to score
+them, with one thread of the BLAS each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from r2med.foundation.engine import one_blas_thread, share
+from r2med.foundation.engine import cores, one_blas_thread, share
 from r2med.models.encoders.encoder import Vectors
-from r2med.systems.retrieve.exact.exact_scores import ExactScorer
-from r2med.systems.retrieve.exact.shortlist import Shortlists
-from r2med.systems.retrieve.exact.text_vectors import Exact, Piece, TextVectors
+from r2med.systems.retrieve.exact.exact_scores import QUERY_VECTORS, Queries
+from r2med.systems.retrieve.exact.shortlist import Nearest, candidates
+from r2med.systems.retrieve.exact.text_vectors import Exact, Part, Places, TextVectors
 
 FLOAT32_ERROR = 2.0**-24
 """Largest relative error of one float32 operation."""
@@ -24,107 +28,109 @@ TILE_DOCUMENTS = 1 << 15
 """Minimum number of documents in a tile. With fewer, too many documents become candidates."""
 PIECE_VECTORS = 1 << 12
 """Number of vectors that a thread multiplies at a time. Their products with a hundred vectors fit into its cache."""
-QUERY_VECTORS = 1 << 12
-"""Maximum number of query vectors multiplied at a time, if a text has several vectors."""
+QUERIES_AT_ONCE = 8
+"""Number of queries whose candidates are chosen together. Each step of NumPy gives up the interpreter lock and waits
+for it, so that many short steps in many threads take longer than few long ones."""
+PAIRS_PER_THREAD = 32
+"""Number of pairs scored at a time, for each thread. Few fit into the cache; with more threads, each step waits longer
+for the interpreter lock."""
 SAFE_SQUARES = (2.0**-80, 2.0**100)
 """Range of squared lengths that float32 computes without overflow and underflow."""
 FLUSH_ERROR = 2.0**-125
 """Largest absolute error of one float32 operation on numbers that may be flushed to zero."""
-LONG_DOCUMENTS = 16
-"""Maximum number of long documents in a tile. They are scored exactly and do not count for the error of the others."""
-LONG_DOCUMENT_RATIO = 8
-"""A long document is this many times as long as all others."""
+
+Pairs = tuple[Part, Places, Places, Places]
+"""Pairs of a query and a document of a part: their numbers, their queries, and the places of the documents in it."""
 
 
 class CpuProducts:
-    """Matrix products of the queries of one search, computed with NumPy."""
+    """A search of the queries in one tile of documents after the other."""
 
-    tile_vectors = 1 << 62
+    tile_vectors = part_vectors = 1 << 62
 
     def __init__(
         self,
-        scorer: ExactScorer,
-        shortlists: Shortlists,
+        queries: Queries,
+        nearest: Nearest,
         lengths: dict[tuple[int, int], Exact],
         documents: int,
-        k: int,
         memory: int,
         pool: ThreadPoolExecutor,
     ) -> None:
-        self._scorer, self._shortlists, self._lengths, self._pool = scorer, shortlists, lengths, pool
-        vectors, norms, count = scorer.queries.vectors, scorer.norms[:, None], len(scorer.queries)
-        if scorer.cosine:
-            vectors = np.divide(vectors, norms, out=np.zeros(vectors.shape), where=norms > 0).astype(np.float32)
-        self._vectors: Vectors = vectors
-        self.piece_vectors = PIECE_VECTORS
-        wanted = min(max(TILE_DOCUMENTS, TILE_SCORES // count, 8 * k), max(1, documents))
+        self._queries, self._nearest, self._lengths, self._pool = queries, nearest, lengths, pool
+        vectors, count = queries.texts.vectors, len(queries)
+        if queries.cosine:
+            norms = queries.norms[:, None]
+            vectors = np.divide(vectors, norms, out=np.zeros(vectors.shape), where=norms > 0)
+        self._vectors: Vectors = vectors.astype(np.float32)
+        wanted = min(max(TILE_DOCUMENTS, TILE_SCORES // count, 8 * nearest.k), max(1, documents))
         self.tile_texts = max(1, min(wanted, memory // 8 // (4 * max(count, vectors.shape[1], 1))))
-        self._scores = np.empty((count, self.tile_texts), np.float32)
+        self._scores = np.empty(count * self.tile_texts, np.float32)
 
-    def search(self, pieces: list[Piece]) -> None:
-        """Add the documents of a tile that may be among the k best."""
-        rows = np.concatenate([piece.rows for piece in pieces])
-        of_vectors = self._lengths_of(pieces)
-        lengths = np.concatenate([p.texts.largest(own) for p, own in zip(pieces, of_vectors, strict=True)])
-        place = int(lengths.argmax())
-        self._scorer.check_length(int(rows[place]), float(lengths[place]))
-        scores = self._scores[:, : len(rows)]
-        ends = np.cumsum([len(piece.texts) for piece in pieces]).tolist()
-        work = [
-            (piece, own, scores[:, end - len(piece.texts) : end])
-            for piece, own, end in zip(pieces, of_vectors, ends, strict=True)
-        ]
-        with one_blas_thread() if len(pieces) > 1 else nullcontext():
-            share(lambda each: self._multiply(*each), work, self._pool)
-        longest = 1.0
-        if not self._scorer.cosine:
-            long, longest = _long(lengths, float(lengths[place]))
-            if len(long):
-                for line in range(len(scores)):
-                    self._shortlists.add_exact(line, rows[long], self._scorer.score(line, rows[long]))
-                scores[:, long] = -np.inf
-        self._shortlists.choose(scores, rows, self._errors(longest))
-
-    def _lengths_of(self, pieces: Sequence[Piece]) -> list[Exact]:
-        """Return the lengths of the vectors of each piece. Those of a block are computed once for all searches."""
-        blocks = {piece.block[0]: piece.block[1] for piece in pieces}
-        missing = [(first, block) for first, block in blocks.items() if (first, len(block)) not in self._lengths]
-        parts = [(*block, at) for block in missing for at in range(0, len(block[1].vectors), PIECE_VECTORS)]
-        computed = share(lambda part: _lengths(part[1].vectors[part[2] : part[2] + PIECE_VECTORS]), parts, self._pool)
-        for first, block in missing:
-            own = [lengths for part, lengths in zip(parts, computed, strict=True) if part[0] == first]
-            self._lengths[first, len(block)] = _finite(first, block, np.concatenate([np.empty(0), *own]))
-        found = []
-        for piece in pieces:
-            first, block = piece.block
-            here = block.span(piece.first - first, piece.first - first + len(piece.texts))
-            found.append(self._lengths[first, len(block)][here])
-        return found
+    def search(self, tile: Sequence[Part]) -> None:
+        """Add the documents of a tile that are among the k best so far."""
+        self._measure(tile)
+        lengths = [self._lengths_of(part) for part in tile]
+        rows = np.concatenate([part.rows for part in tile])
+        every = np.concatenate(lengths)
+        longest = float(every.max(initial=0))
+        if len(every):
+            ends = np.cumsum(np.concatenate([part.texts.sizes for part in tile]))
+            place = np.searchsorted(ends, every.argmax(), side="right")
+            self._queries.check_length(int(rows[place]), longest)
+        scores = self._scores[: len(self._queries) * len(rows)].reshape(len(self._queries), len(rows))
+        with one_blas_thread():
+            share(lambda piece: self._multiply(*piece), list(_pieces(tile, lengths, scores)), self._pool)
+            positions = self._choose(scores, 1.0 if self._queries.cosine else longest)
+            exact = self._score(tile, *np.divmod(positions, len(rows)), longest)
+        bounds = np.searchsorted(positions, len(rows) * np.arange(len(scores) + 1)).tolist()
+        for line, (begin, end) in enumerate(pairwise(bounds)):
+            self._nearest.add(line, rows[positions[begin:end] - line * len(rows)], exact[begin:end])
 
     def flush(self) -> None:
-        """Do nothing, because candidates are added immediately."""
+        """Do nothing, because documents are added immediately."""
 
-    def _multiply(self, piece: Piece, lengths: Exact, out: Vectors) -> None:
+    def _measure(self, tile: Sequence[Part]) -> None:
+        """Compute the lengths of the vectors of each block, once for all searches."""
+        blocks = {part.first: part.block for part in tile if (part.first, len(part.block)) not in self._lengths}
+        pieces = [(f, b, at) for f, b in blocks.items() for at in range(0, len(b.vectors), PIECE_VECTORS)]
+        computed = share(lambda piece: _lengths(piece[1].vectors[piece[2] :][:PIECE_VECTORS]), pieces, self._pool)
+        for first, block in blocks.items():
+            own = [lengths for piece, lengths in zip(pieces, computed, strict=True) if piece[0] == first]
+            self._lengths[first, len(block)] = _finite(first, block, np.concatenate([np.empty(0), *own]))
+
+    def _lengths_of(self, part: Part) -> Exact:
+        return self._lengths[part.first, len(part.block)][part.block.span(part.begin, part.end)]
+
+    def _multiply(self, texts: TextVectors, lengths: Exact, out: Vectors) -> None:
         """Write the scores of all queries with some documents."""
-        vectors = piece.texts.vectors.astype(np.float32, copy=False)
+        vectors = texts.vectors.astype(np.float32, copy=False)
         factors: Vectors | None = None
-        if self._scorer.cosine:
+        if self._queries.cosine:
             vectors, factors = _scaled(vectors, lengths)
-        queries = self._scorer.queries
-        if queries.offsets is None and piece.texts.offsets is None:
+        if self._queries.is_single(texts):
             np.matmul(self._vectors, vectors.T, out=out)
             if factors is not None:
                 out *= factors
             return
-        begin = 0
-        while begin < len(queries):
-            end = queries.end_of_part(begin, len(queries), QUERY_VECTORS)
+        queries = self._queries.texts
+        for begin, end in queries.parts(QUERY_VECTORS):
             products = self._vectors[queries.span(begin, end)] @ vectors.T
             if factors is not None:
                 products *= factors
-            # Along lines, NumPy finds the largest a hundred times as fast as across them.
-            out[begin:end] = queries.part(begin, end).sums(piece.texts.largest(products))
-            begin = end
+            out[begin:end] = queries.part(begin, end).sums(texts.largest(products))
+
+    def _choose(self, scores: Vectors, longest: float) -> Places:
+        """Return the positions of the scores that may be among the k best of their query."""
+        errors = self._errors(longest)
+        size = max(1, min(QUERIES_AT_ONCE, -(-len(scores) // cores())))
+
+        def choose(begin: int) -> Places:
+            here = slice(begin, begin + size)
+            positions = candidates(scores[here], self._nearest.k, errors[here], self._nearest.reached[here])
+            return np.asarray(positions + begin * scores.shape[1])
+
+        return np.concatenate(share(choose, range(0, len(scores), size), self._pool))
 
     def _errors(self, longest: float) -> Exact:
         """Return for each query the largest error of a score, for documents up to a given length.
@@ -133,10 +139,52 @@ class CpuProducts:
         query adds n units. Eight more units cover lengths in float32 and scores that are equal only after rounding to
         float32. Cosines add the rounding of both lengths.
         """
-        dimension, sizes, counts = self._vectors.shape[1], self._scorer.sizes, self._scorer.queries.sizes
-        roundings = counts + (2 * dimension + 20 if self._scorer.cosine else dimension + 8)
+        dimension, sizes, counts = self._vectors.shape[1], self._queries.sizes, self._queries.texts.sizes
+        roundings = counts + (2 * dimension + 20 if self._queries.cosine else dimension + 8)
         flushed = counts * (dimension + dimension**0.5 * (sizes + longest))
         return np.asarray(1.02 * roundings * FLOAT32_ERROR * sizes * longest + flushed * FLUSH_ERROR)
+
+    def _score(self, tile: Sequence[Part], lines: Places, places: Places, longest: float) -> Exact:
+        """Return the exact scores of pairs of a query and a document of the tile."""
+        scores = np.empty(len(lines))
+
+        def score(pairs: Pairs) -> None:
+            part, numbers, own_lines, own_places = pairs
+            scores[numbers] = self._queries.scores(part.texts, own_lines, own_places, longest)
+
+        share(score, list(self._pairs(tile, lines, places)), self._pool)
+        return scores
+
+    def _pairs(self, tile: Sequence[Part], lines: Places, places: Places) -> Iterator[Pairs]:
+        """Yield the pairs that a thread scores at a time. They are in one part, because a file has few of a query."""
+        starts = np.cumsum([0, *map(len, tile)])
+        parts = np.searchsorted(starts[1:], places, side="right").astype(np.min_scalar_type(len(tile)))
+        order = np.argsort(parts, kind="stable")  # Numbers of 16 bits are sorted in linear time.
+        bounds = np.searchsorted(parts[order], np.arange(len(tile) + 1)).tolist()
+        at_once = max(1, min(PAIRS_PER_THREAD * cores(), len(lines) // cores()))
+        for part, start, begin, end in zip(tile, starts.tolist(), bounds, bounds[1:], strict=False):
+            own = order[begin:end]
+            if self._queries.is_single(part.block):
+                cuts: Any = range(at_once, len(own), at_once)
+            else:
+                own = own[np.argsort(places[own], kind="stable")]
+                documents, firsts = np.unique(places[own], return_index=True)
+                vectors = np.cumsum(part.texts.sizes[documents - start])
+                cuts = firsts[np.flatnonzero(np.diff(vectors // PIECE_VECTORS)) + 1]
+            for numbers in np.split(own, cuts) if len(own) else ():
+                yield part, numbers, lines[numbers], places[numbers] - start
+
+
+def _pieces(
+    tile: Sequence[Part], lengths: Sequence[Exact], scores: Vectors
+) -> Iterator[tuple[TextVectors, Exact, Vectors]]:
+    """Yield the documents that a thread multiplies at a time, the lengths of their vectors, and their scores."""
+    start = 0
+    for part, own in zip(tile, lengths, strict=True):
+        texts = part.texts
+        for begin, end in texts.parts(PIECE_VECTORS):
+            yield texts.part(begin, end), own[texts.span(begin, end)], scores[:, start + begin : start + end]
+        start += len(part)
 
 
 def _finite(first: int, block: TextVectors, lengths: Exact) -> Exact:
@@ -165,12 +213,3 @@ def _scaled(vectors: Vectors, lengths: Exact) -> tuple[Vectors, Vectors]:
         vectors[odd] = vectors[odd] * factors[odd, None]
         factors[odd] = 1
     return vectors, factors.astype(np.float32)
-
-
-def _long(lengths: Exact, longest: float) -> tuple[npt.NDArray[np.intp], float]:
-    """Return the positions of a few documents that are much longer than all others, and the largest other length."""
-    if len(lengths) <= LONG_DOCUMENTS or longest <= LONG_DOCUMENT_RATIO * lengths.mean():
-        return np.empty(0, np.intp), longest
-    usual = np.partition(lengths, -LONG_DOCUMENTS - 1)[-LONG_DOCUMENTS - 1]
-    long = lengths > LONG_DOCUMENT_RATIO * usual
-    return np.flatnonzero(long), float(lengths.max(where=~long, initial=0))

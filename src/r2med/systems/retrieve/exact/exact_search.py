@@ -9,6 +9,7 @@ rule of data/runs/ties.py.
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +22,13 @@ from r2med.foundation.engine import cores
 from r2med.models.encoders.devices import gpu_of
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.exact.cpu_products import CpuProducts
-from r2med.systems.retrieve.exact.exact_scores import Block, ExactScorer
+from r2med.systems.retrieve.exact.exact_scores import Queries
 from r2med.systems.retrieve.exact.gpu_products import Chunk, GpuProducts
-from r2med.systems.retrieve.exact.shortlist import Shortlists
-from r2med.systems.retrieve.exact.text_vectors import Exact, Hits, Piece, Rows, TextVectors
+from r2med.systems.retrieve.exact.shortlist import Nearest
+from r2med.systems.retrieve.exact.text_vectors import Block, Exact, Hits, Part, Rows, TextVectors
 
 Products = CpuProducts | GpuProducts
-"""Multiplies documents with the queries of one search and adds candidates to its shortlists."""
+"""A search of the queries in one tile of documents after the other."""
 
 
 class SearchCache:
@@ -62,9 +63,8 @@ def search_exact(
 
     `queries` are vectors, one or several for each query. `blocks` are (first row, float32 or float16 vectors) with
     ascending rows. A document's score is the sum, over the vectors of the query, of the best product with one of its
-    vectors. Blocks that are mapped files stay open for the exact scores. Other blocks are held up to half of `memory`.
-    Then their candidates are scored and the blocks are dropped. `cache` saves work when the same blocks are searched
-    again.
+    vectors. Blocks that are not mapped files are held up to half of `memory`. Then their candidates are scored and the
+    blocks are dropped. `cache` saves work when the same blocks are searched again.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
@@ -74,53 +74,59 @@ def search_exact(
         raise ValueError(f"queries must be rows of vectors, not an array of shape {vectors.shape}")
     if not len(asked):
         return []
-    scorer, gpu = ExactScorer(TextVectors(vectors, asked.offsets), bool(cosine)), gpu_of(device)
-    k, cache = min(int(k), max(1, len(ranks))), cache or SearchCache()
-    shortlists = Shortlists(scorer, k, ranks, cache.pool)
+    scorer, gpu = Queries(TextVectors(vectors, asked.offsets), bool(cosine)), gpu_of(device)
+    nearest, cache = Nearest(len(scorer), min(int(k), max(1, len(ranks))), ranks), cache or SearchCache()
     products: Products = (
-        CpuProducts(scorer, shortlists, cache.lengths, len(ranks), k, memory, cache.pool)
+        CpuProducts(scorer, nearest, cache.lengths, len(ranks), memory, cache.pool)
         if gpu is None
-        else GpuProducts(scorer, shortlists, k, gpu, cache.on_gpu)
+        else GpuProducts(scorer, nearest, gpu, cache.on_gpu)
     )
-    for tile in _tiles(blocks, products, scorer, shortlists, len(ranks), memory):
+    for tile in _tiles(_checked(blocks, vectors.shape[1], len(ranks)), products, memory // 2):
         products.search(tile)
         tile.clear()  # Otherwise its vectors would stay in memory while the next tile is read.
     products.flush()
-    return shortlists.results()
+    return nearest.hits
 
 
-def _tiles(
-    blocks: Iterable[Block],
-    products: Products,
-    scorer: ExactScorer,
-    shortlists: Shortlists,
-    count: int,
-    memory: int,
-) -> Iterator[list[Piece]]:
-    """Yield the pieces of each tile.
-
-    When the memory for blocks is full, score all candidates and release the blocks.
-    """
-    tile: list[Piece] = []
-    texts, vectors = products.tile_texts, products.tile_vectors
+def _checked(blocks: Iterable[Block], dimension: int, ranks: int) -> Iterator[tuple[int, TextVectors]]:
+    """Yield the first row and the vectors of each block. Raise ValueError if it does not fit the search."""
+    end = 0
     for first, given in blocks:
-        block, at = scorer.hold(first, given), 0
-        if first + len(block) > count:
-            raise ValueError(f"row {first + len(block) - 1} has no rank; there are only {count} ranks")
+        block = TextVectors.of(given)
+        if block.vectors.dtype not in (np.float32, np.float16):
+            raise ValueError(f"documents must be float32 or float16, not {block.vectors.dtype}")
+        if block.vectors.ndim != 2 or block.vectors.shape[1] != dimension:
+            raise ValueError(f"documents of shape {block.vectors.shape} do not fit queries of dimension {dimension}")
+        if first < end:
+            raise ValueError(f"row {first} comes after row {end - 1}: blocks must have ascending rows")
+        end = first + len(block)
+        if end > ranks:
+            raise ValueError(f"row {end - 1} has no rank; there are only {ranks} ranks")
+        yield first, TextVectors(np.ascontiguousarray(block.vectors), block.offsets)
+
+
+def _tiles(blocks: Iterable[tuple[int, TextVectors]], products: Products, memory: int) -> Iterator[list[Part]]:
+    """Yield the parts of each tile. Blocks that are not mapped files take at most this memory, or are one block."""
+    tile: list[Part] = []
+    texts, vectors, held = products.tile_texts, products.tile_vectors, 0
+    for first, block in blocks:
+        at = 0
+        # The system can drop the pages of a mapped file itself.
+        held += 0 if _is_mapped(block.vectors) else block.vectors.nbytes
         while at < len(block):
-            end = block.end_of_part(at, texts, min(vectors, products.piece_vectors))
-            piece = Piece(first + at, block.part(at, end), (first, block))
-            tile.append(piece)
-            at, texts, vectors = end, texts - len(piece.texts), vectors - len(piece.texts.vectors)
-            if texts <= 0 or vectors <= 0:
+            end = block.end_of_part(at, texts, min(vectors, products.part_vectors))
+            part = Part(first, block, at, end)
+            tile.append(part)
+            at, texts, vectors = end, texts - len(part), vectors - len(part.texts.vectors)
+            if texts <= 0 or vectors <= 0 or (at == len(block) and held > memory):
                 yield tile
-                tile, texts, vectors = [], products.tile_texts, products.tile_vectors
-        if scorer.held_bytes > memory // 2:
-            if tile:
-                yield tile
-                tile, texts, vectors = [], products.tile_texts, products.tile_vectors
-            products.flush()
-            shortlists.settle()
-            scorer.release()
+                tile, texts, vectors, held = [], products.tile_texts, products.tile_vectors, 0
     if tile:
         yield tile
+
+
+def _is_mapped(array: npt.NDArray[Any]) -> bool:
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap.mmap)

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.models.encoders.ragged import Offsets
-from r2med.systems.retrieve.exact.exact_scores import ExactScorer
-from r2med.systems.retrieve.exact.shortlist import Shortlists
-from r2med.systems.retrieve.exact.text_vectors import Exact, Piece, Rows, TextVectors
+from r2med.systems.retrieve.exact.exact_scores import Queries
+from r2med.systems.retrieve.exact.shortlist import Nearest
+from r2med.systems.retrieve.exact.text_vectors import Part, Rows, TextVectors
 
 HALF_ERROR = 1.01 * 2.0**-11
 """Largest relative rounding error of half precision for normal numbers, relative to the rounded number too."""
@@ -114,39 +114,31 @@ class GpuProducts:
 
     def __init__(
         self,
-        scorer: ExactScorer,
-        shortlists: Shortlists,
-        k: int,
+        queries: Queries,
+        nearest: Nearest,
         device: str,
         chunks: dict[tuple[str, bool, int, int], Chunk],
     ) -> None:
         import torch
 
-        self._scorer, self._shortlists, self._k, self._chunks = scorer, shortlists, k, chunks
-        self._device, self._cosine, self._dimension = (
-            torch.device(device),
-            scorer.cosine,
-            scorer.queries.vectors.shape[1],
-        )
+        self._queries, self._nearest, self._k, self._chunks = queries, nearest, nearest.k, chunks
+        self._device, self._cosine = torch.device(device), queries.cosine
+        self._dimension = queries.texts.vectors.shape[1]
         cuda: Any = torch.cuda if self._device.type == "cuda" else None
         self._room = cuda.get_device_properties(self._device).total_memory // 64 if cuda else 1 << 24
         """Maximum number of values in a chunk. It is the same for all searches, so that cached chunks are found."""
         numbers = max(1, self._dimension)
-        self.piece_vectors = max(1, CONVERTED_NUMBERS // numbers)
+        self.part_vectors = max(1, CONVERTED_NUMBERS // numbers)
         self.tile_texts, self.tile_vectors = CHUNK_TEXTS, max(BUNDLE_SCORES, self._room // numbers)
-        self._groups = [self._group(lines) for lines in _groups(scorer.queries.sizes)]
+        self._groups = [self._group(lines) for lines in _groups(queries.texts.sizes)]
         self._waiting: list[tuple[Chunk, QueryGroup, Any, Any, Any]] = []
         """Candidates: chunk, group, queries of the group, columns of the chunk, and upper bounds of their scores."""
 
-    def lengths(self, first: int, block: TextVectors) -> Exact:
-        """Return nothing, because the GPU computes the lengths of vectors."""
-        return np.empty(0)
-
-    def search(self, pieces: list[Piece]) -> None:
+    def search(self, tile: list[Part]) -> None:
         """Find the candidates of a chunk. If its vectors do not stay on the GPU, score them immediately."""
         with self._plain_arithmetic():
-            chunk, kept = self._chunk(pieces)
-            self._scorer.check_length(chunk.longest_row, chunk.longest_stored)
+            chunk, kept = self._chunk(tile)
+            self._queries.check_length(chunk.longest_row, chunk.longest_stored)
             for group in self._groups:
                 self._find(chunk, group)
             if not kept:
@@ -166,7 +158,7 @@ class GpuProducts:
         lines, rows, scores = lines[order], rows[order], scores[order]
         bounds = np.flatnonzero(np.diff(lines, prepend=-1, append=-1))
         for begin, end in pairwise(bounds.tolist()):
-            self._shortlists.add_exact(int(lines[begin]), rows[begin:end], scores[begin:end])
+            self._nearest.add(int(lines[begin]), rows[begin:end], scores[begin:end])
 
     @contextmanager
     def _plain_arithmetic(self) -> Iterator[None]:
@@ -180,15 +172,15 @@ class GpuProducts:
         """Return some queries on the GPU."""
         import torch
 
-        queries = self._scorer.queries
+        queries = self._queries.texts
         count = max(1, int(queries.sizes[lines].max()))
-        vectors = np.zeros((len(lines), count, self._dimension), np.float32)
+        vectors = np.zeros((len(lines), count, self._dimension))
         norms = np.zeros((len(lines), count))
         for place, line in enumerate(lines.tolist()):
             here = queries.span(line, line + 1)
             vectors[place, : here.stop - here.start] = queries.vectors[here]
-            norms[place, : here.stop - here.start] = self._scorer.norms[here]
-        stored, lengths = (torch.from_numpy(array).to(self._device).double() for array in (vectors, norms))
+            norms[place, : here.stop - here.start] = self._queries.norms[here]
+        stored, lengths = (torch.from_numpy(array).to(self._device) for array in (vectors, norms))
         sizes = lengths if self._cosine else lengths.amax(1, keepdim=True).expand_as(lengths)
         units = torch.where(sizes[:, :, None] > 0, stored / sizes[:, :, None], 0)
         halves = units.half()
@@ -269,39 +261,48 @@ class GpuProducts:
                     norms = torch.linalg.vector_norm(documents, dim=2)[:, None] * group.norms[queries[some]][:, :, None]
                     products = torch.where(norms > 0, products / norms, 0)
                 scores[some] = products.amax(2).sum(1)
-        lines, rows, exact = group.lines[queries.cpu().numpy()], chunk.rows[columns.cpu().numpy()], scores.cpu().numpy()
-        doubtful = np.flatnonzero(self._scorer.doubtful(exact, lines, chunk.longest_stored))
-        for line in np.unique(lines[doubtful]).tolist():
-            here = doubtful[lines[doubtful] == line]
-            here = here[np.argsort(rows[here])]
-            exact[here] = self._scorer.score_in_order(line, rows[here])
-        return lines, rows, exact
+        lines, places, exact = group.lines[queries.cpu().numpy()], columns.cpu().numpy(), scores.cpu().numpy()
+        doubtful = np.flatnonzero(self._queries.doubtful(exact, lines, chunk.longest_stored))
+        exact[doubtful] = self._queries.scores_in_order(lines[doubtful], self._fetched(chunk, places[doubtful]))
+        return lines, chunk.rows[places], exact
 
-    def _chunk(self, pieces: list[Piece]) -> tuple[Chunk, bool]:
+    def _fetched(self, chunk: Chunk, places: npt.NDArray[np.int64]) -> TextVectors:
+        """Return the stored vectors of some documents of a chunk."""
+        import torch
+
+        firsts, _, sizes, starts = np.array(chunk.runs).T
+        runs = np.searchsorted(firsts, places, side="right") - 1
+        offsets = np.append(0, np.cumsum(sizes[runs]))
+        begins = starts[runs] + (places - firsts[runs]) * sizes[runs]
+        index = np.repeat(begins - offsets[:-1], sizes[runs]) + np.arange(offsets[-1])
+        vectors = chunk.stored[torch.from_numpy(index).to(self._device)].double().cpu().numpy()
+        return TextVectors(vectors, None if (sizes == 1).all() else offsets)
+
+    def _chunk(self, tile: list[Part]) -> tuple[Chunk, bool]:
         """Return the chunk of these documents, and True if it stays on the GPU.
 
         An earlier search may have loaded it.
         """
-        key = (str(self._device), self._cosine, pieces[0].first, sum(len(piece.texts) for piece in pieces))
+        key = (str(self._device), self._cosine, tile[0].first + tile[0].begin, sum(map(len, tile)))
         if key in self._chunks:
             return self._chunks[key], True
-        chunk = self._loaded(pieces)
+        chunk = self._loaded(tile)
         kept = sum(each.bytes for each in self._chunks.values())
         if kept + chunk.bytes > (kept + _free_bytes(self._device)) // 2:
             return chunk, False
         self._chunks[key] = chunk
         return chunk, True
 
-    def _loaded(self, pieces: list[Piece]) -> Chunk:
+    def _loaded(self, tile: list[Part]) -> Chunk:
         import torch
 
-        rows = np.concatenate([piece.rows for piece in pieces])
-        stored = self._uploaded(pieces)
+        rows = np.concatenate([part.rows for part in tile])
+        stored = self._uploaded(tile)
         runs: tuple[tuple[int, int, int, int], ...] = ((0, len(rows), 1, 0),)
-        if any(piece.texts.offsets is not None for piece in pieces):
-            order, index, runs = _by_size(np.concatenate([piece.texts.sizes for piece in pieces]))
+        if any(part.block.offsets is not None for part in tile):
+            order, index, runs = _by_size(np.concatenate([part.texts.sizes for part in tile]))
             rows, stored = rows[order], stored[torch.from_numpy(index).to(self._device)]
-        parts = [slice(at, at + self.piece_vectors) for at in range(0, len(stored), self.piece_vectors)]
+        parts = [slice(at, at + self.part_vectors) for at in range(0, len(stored), self.part_vectors)]
         lengths = torch.cat([torch.linalg.vector_norm(stored[part].double(), dim=1) for part in parts])
         longest, place = (each.item() for each in lengths.max(0))  # NaN and infinity count as the largest
         first, end, size, at = [run for run in runs if run[3] <= place][-1]
@@ -319,14 +320,14 @@ class GpuProducts:
         off = HALF_ERROR * largest + SUBNORMAL_ERROR * self._dimension**0.5
         return Chunk(rows, runs, stored, halves, scale, largest, off, row, longest)
 
-    def _uploaded(self, pieces: list[Piece]) -> Any:
+    def _uploaded(self, tile: list[Part]) -> Any:
         """Return the vectors on the GPU, followed by at least one row of zeros up to a whole number of bundles.
 
         They are copied through pinned memory. One buffer is filled while the other is sent.
         """
         import torch
 
-        arrays = [piece.texts.vectors for piece in pieces]
+        arrays = [part.texts.vectors for part in tile]
         count, longest = sum(map(len, arrays)), max(map(len, arrays))
         kind: Any = torch.half if all(array.dtype == np.float16 for array in arrays) else torch.float32
         shape = ((count // BUNDLE_SCORES + 1) * BUNDLE_SCORES, self._dimension)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,12 @@ from r2med.models.encoders.encoder import Vectors
 from r2med.models.encoders.ragged import Offsets, Ragged
 
 Rows = npt.NDArray[np.int32]
-Positions = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int64]
 Exact = npt.NDArray[np.float64]
 Hits = tuple[Rows, Vectors]
 """The rows and scores of the documents that a query found."""
-Buffers = dict[str, npt.NDArray[Any]]
-"""Name of a buffer -> an array with a row for each vector."""
-DOUBLE = np.dtype(np.float64)
+Block = tuple[int, npt.NDArray[Any] | Ragged]
+"""The row of the first document, and vectors in float32 or float16: a row for each document, or several rows."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,8 @@ class TextVectors:
         """Return the vectors of an array with a row for each text, or of texts with any number of rows."""
         if not isinstance(given, Ragged):
             return cls(given)
-        single = bool((np.diff(given.offsets) == 1).all())
         vectors = given.arrays["vectors"] if len(given.offsets) > 1 else np.empty((0, 0), np.float32)
-        return cls(vectors, None if single else given.offsets)
+        return cls(vectors, None if given.is_single else given.offsets)
 
     def __len__(self) -> int:
         return len(self.vectors) if self.offsets is None else len(self.offsets) - 1
@@ -71,84 +68,66 @@ class TextVectors:
         fitting = int(np.searchsorted(self.offsets, self.offsets[begin] + vectors, side="right")) - 1
         return max(begin + 1, min(end, fitting))
 
-    def taken(self, texts: Rows, vectors: int, buffers: Buffers) -> Iterator[TextVectors]:
-        """Yield copies of some texts in float64, at most this many vectors or one text at a time.
+    def parts(self, vectors: int) -> Iterator[tuple[int, int]]:
+        """Yield the begin and the end of parts with at most this many vectors or one text."""
+        begin = 0
+        while begin < len(self):
+            end = self.end_of_part(begin, len(self), vectors)
+            yield begin, end
+            begin = end
 
-        They are in buffers, which the next ones overwrite.
-        """
-        width = self.vectors.shape[1]
+    def taken(self, places: Places) -> TextVectors:
+        """Return a copy of some texts in float64."""
         if self.offsets is None:
-            rows = min(vectors, len(texts))
-            stored = buffer_of(buffers, self.vectors.dtype.char, self.vectors.dtype, rows, width)
-            doubles = buffer_of(buffers, "doubles", DOUBLE, rows, width)
-            for at in range(0, len(texts), vectors):
-                some = texts[at : at + vectors]
-                np.take(self.vectors, some, axis=0, out=stored[: len(some)], mode="clip")
-                doubles[: len(some)] = stored[: len(some)]
-                yield TextVectors(doubles[: len(some)])
-            return
-        ends, at = np.cumsum(self.sizes[texts]), 0
-        while at < len(texts):
-            done = ends[at - 1] if at else 0
-            stop = max(at + 1, int(np.searchsorted(ends, done + vectors, side="right")))
-            offsets = np.append(np.int64(0), ends[at:stop] - done)
-            doubles = buffer_of(buffers, "doubles", DOUBLE, int(offsets[-1]), width)
-            firsts = self.offsets[texts[at:stop]].tolist()
-            for first, (begin, end) in zip(firsts, pairwise(offsets.tolist()), strict=True):
-                doubles[begin:end] = self.vectors[first : first + end - begin]
-            yield TextVectors(doubles, offsets)
-            at = stop
+            return TextVectors(self.vectors.take(places, axis=0).astype(np.float64))
+        sizes = self.sizes[places]
+        offsets = np.append(np.int64(0), np.cumsum(sizes))
+        vectors = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return TextVectors(self.vectors.take(vectors, axis=0).astype(np.float64), offsets)
 
     def largest(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each text the largest of the values of its vectors, along the last axis; 0 without a vector."""
-        return self._reduced(np.maximum, values, -1)
-
-    def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each text the sum of the values of its vectors, along the first axis; 0 without a vector."""
-        return self._reduced(np.add, values, 0)
-
-    def _reduced(self, combine: np.ufunc, values: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+        """Return for each text the largest of the values of its vectors, along lines; 0 without a vector."""
         if self.offsets is None:
             return values
         filled = np.flatnonzero(self.offsets[1:] > self.offsets[:-1])
-        if len(filled) == len(self):
-            return _reduced(combine, values, self.offsets[:-1], axis)
-        shape = (*values.shape[:-1], len(self)) if axis else (len(self), *values.shape[1:])
-        out = np.zeros(shape, values.dtype)
+        out = np.zeros((len(values), len(self)), values.dtype)
         if len(filled):
-            out[(..., filled) if axis else filled] = _reduced(combine, values, self.offsets[filled], axis)
+            # Along the lines of a matrix NumPy holds the interpreter lock. The end of a line ends its last part.
+            starts = values.shape[1] * np.arange(len(values))[:, None] + self.offsets[filled]
+            largest = np.maximum.reduceat(np.ascontiguousarray(values).ravel(), starts.ravel())
+            out[:, filled] = largest.reshape(starts.shape)
+        return out
+
+    def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each text the sum of the values of its vectors, along columns; 0 without a vector."""
+        if self.offsets is None:
+            return values
+        filled = np.flatnonzero(self.offsets[1:] > self.offsets[:-1])
+        out = np.zeros((len(self), *values.shape[1:]), values.dtype)
+        if len(filled):
+            out[filled] = np.add.reduceat(values, self.offsets[filled], axis=0)
         return out
 
 
-def _reduced(combine: np.ufunc, values: npt.NDArray[Any], starts: Offsets, axis: int) -> npt.NDArray[Any]:
-    if axis == 0 or values.ndim == 1:
-        reduced: npt.NDArray[Any] = combine.reduceat(values, starts, axis=axis)
-        return reduced
-    # Along the lines of a matrix, NumPy holds the interpreter lock. The end of a line ends its last part.
-    lines, width = values.shape
-    flat = (width * np.arange(lines)[:, None] + starts).ravel()
-    reduced = combine.reduceat(np.ascontiguousarray(values).ravel(), flat)
-    return reduced.reshape(lines, len(starts))
-
-
-def buffer_of(buffers: Buffers, name: str, kind: np.dtype[Any], rows: int, width: int) -> npt.NDArray[Any]:
-    """Return an array of one of the buffers. A buffer that is too small is replaced."""
-    if name not in buffers or len(buffers[name]) < rows:
-        buffers[name] = np.empty((rows, width), kind)
-    return buffers[name][:rows]
-
-
 @dataclass(frozen=True)
-class Piece:
-    """Consecutive documents that are multiplied together."""
+class Part:
+    """Consecutive documents of a block that are searched together."""
 
     first: int
-    """Row of the first document."""
-    texts: TextVectors
-    block: tuple[int, TextVectors]
-    """The block that they are in, and the row of its first document."""
+    """Row of the first document of the block."""
+    block: TextVectors
+    begin: int
+    end: int
+
+    @property
+    def texts(self) -> TextVectors:
+        """The vectors of the documents."""
+        return self.block.part(self.begin, self.end)
 
     @property
     def rows(self) -> Rows:
         """Rows of the documents."""
-        return np.arange(self.first, self.first + len(self.texts), dtype=np.int32)
+        return np.arange(self.first + self.begin, self.first + self.end, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return self.end - self.begin
