@@ -41,7 +41,7 @@ class Setwise(LLMRerankerStage):
 
     def questions(self, count: int) -> list[int]:
         """Return the sizes of the sets that are compared if the previous stage has no part in the order."""
-        worth = random.Random(0).sample(range(count), count)
+        worth = random.Random(3).sample(range(count), count)
         return self._set_sizes(count, lambda members: members.index(max(members, key=worth.__getitem__)))
 
     def most_questions(self, count: int) -> list[int]:
