@@ -72,11 +72,11 @@ def test_a_table_with_a_closed_set_as_keys_has_a_row_for_every_word():
 
 
 def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kind_of_answer_a_form():
-    from r2med.foundation.core.names import built_in_stages
+    from r2med.foundation.core.names import BUILT_IN_STAGES
     from r2med.systems.rerank.llm_reranker import LLMRerankerStage
     from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, Answer
 
-    forms = {name: resolve_name(path) for name, path in built_in_stages("rerank").forms.items()}
+    forms = {name: resolve_name(path) for name, path in BUILT_IN_STAGES["rerank"].forms.items()}
     assert set(forms) <= set(LLM_RERANKERS), "the card of a form has its name"
     for form in forms.values():
         assert form.orders is not LLMRerankerStage.orders
@@ -84,12 +84,12 @@ def test_every_form_of_an_llm_reranker_has_a_class_with_its_orders_and_every_kin
 
 
 def test_every_rerank_api_of_own_servers_has_a_prefix():
-    from r2med.foundation.core.names import built_in_stages
+    from r2med.foundation.core.names import BUILT_IN_STAGES
     from r2med.models.crossencoders.rerank_apis import own_servers
     from r2med.public.stage_help import FORMS
 
     served = {f"{name}:" for name in own_servers()}
-    assert served <= set(built_in_stages("rerank").prefixes)
+    assert served <= set(BUILT_IN_STAGES["rerank"].prefixes)
     assert served <= set(FORMS)
 
 

@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 import pytest
 
 import r2med
-from r2med.foundation.core.names import NOUNS, built_in_stages, card_folders
+from r2med.foundation.core.names import BUILT_IN_STAGES, CARD_FOLDERS, NOUNS
 from support.sources import source
 
 SOURCE = Path(r2med.__file__).parent
@@ -70,10 +70,10 @@ def test_the_first_floor_names_no_later_one():
 
 def test_every_class_and_folder_that_a_name_means_is_there():
     for kind in NOUNS:
-        stages = built_in_stages(kind)
+        stages = BUILT_IN_STAGES[kind]
         paths = [path for table in vars(stages).values() for path in table.values() if path]
         assert all(resolve_name(path).kind == kind for path in paths)
-    assert all((SOURCE / folder).is_dir() for folder in card_folders().values())
+    assert all((SOURCE / folder).is_dir() for folder in CARD_FOLDERS.values())
 
 
 def test_every_public_name_is_there():

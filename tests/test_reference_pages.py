@@ -20,7 +20,7 @@ import pytest
 import r2med
 from r2med.assessment.review.reviews import Review
 from r2med.cli.app import command
-from r2med.foundation.core.names import KINDS, built_in_stages
+from r2med.foundation.core.names import BUILT_IN_STAGES, KINDS
 from r2med.foundation.runtime.setup import printed_bytes
 from support.answer_records import answer_record, answered
 from support.synthetic_answers import write
@@ -153,7 +153,7 @@ def test_the_page_of_commands_has_every_option_and_the_page_of_stages_every_stag
     every = set(options(command()))
     assert {"--data", "--budget", "-o"} <= every
     assert [option for option in every if f"`{option}`" not in commands] == []
-    assert [name for kind in KINDS for name in built_in_stages(kind).names if f"### `{name}`" not in stages] == []
+    assert [name for kind in KINDS for name in BUILT_IN_STAGES[kind].names if f"### `{name}`" not in stages] == []
 
 
 def variables_read() -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from generators.markdown import NOTICE, code, prose, table
-from r2med.foundation.core.names import KINDS, Kind, built_in_stages, stage_class
+from r2med.foundation.core.names import BUILT_IN_STAGES, KINDS, Kind, stage_class
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS
 from r2med.public.stage_help import FORMS, PURPOSE, stage_pages
@@ -21,7 +21,7 @@ the depth of a reranker. `r2med show NAME` prints the settings of one stage.
 """
 
 TITLES = {"expand": "Expansions", "retrieve": "Retrievers", "rerank": "Rerankers", "build": "Steps of a build"}
-LLM_FORMS = built_in_stages("rerank").forms
+LLM_FORMS = BUILT_IN_STAGES["rerank"].forms
 
 OF_CARDS = {
     "expand": ("Methods with a card", METHODS, "cards.md#methods-of-expansion"),
@@ -33,12 +33,12 @@ OF_CARDS = {
 def page() -> str:
     """Return the page."""
     systems = (part for kind in KINDS for part in (*_kind(kind, _declared(kind)), *_without_code(kind)))
-    return HEAD + "".join((*systems, *_kind("build", built_in_stages("build").names), NOTICE))
+    return HEAD + "".join((*systems, *_kind("build", BUILT_IN_STAGES["build"].names), NOTICE))
 
 
 def _declared(kind: Kind) -> list[str]:
     """Return the stages with a section of their own: those with code, and the forms of LLM rerankers."""
-    return [*(LLM_FORMS if kind == "rerank" else ()), *built_in_stages(kind).names]
+    return [*(LLM_FORMS if kind == "rerank" else ()), *BUILT_IN_STAGES[kind].names]
 
 
 def _kind(kind: str, names: Iterable[str]) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _without_code(kind: Kind) -> Iterator[str]:
     yield _of_cards(kind)
     if kind == "rerank":
         yield _llm_rerankers()
-    if prefixes := built_in_stages(kind).prefixes:
+    if prefixes := BUILT_IN_STAGES[kind].prefixes:
         rows = [(code(FORMS[prefix][0]), FORMS[prefix][1]) for prefix in prefixes]
         yield f"\n### {TITLES[kind]} without a card\n\n" + table(("typed", "what it is"), rows)
 

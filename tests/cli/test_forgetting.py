@@ -9,7 +9,6 @@ import pytest
 
 from r2med import import_data, run
 from r2med.foundation.store import default_store
-from r2med.foundation.store.locks import held
 from r2med.models.llm.chat import RawAnswer
 from r2med.models.llm.journal import open_journal
 from support.chat_models import save_answer
@@ -161,17 +160,17 @@ def test_a_note_that_an_update_removes_is_gone_from_the_store(tables: tuple[Path
 
 
 def test_work_that_a_killed_container_left_is_removed_with_the_dataset(r2med: Command, home: Path) -> None:
-    left = [home / "scratch" / f"work.{1:032x}", home / "corpus" / f"k.{2:032x}"]
-    for folder in left:
-        folder.mkdir(parents=True)
-        (folder / "documents.arrow").write_text(PLANTED[0])
-    mine = home / "scratch" / f"work.{3:032x}"
-    mine.mkdir()
-    with held(lambda: mine):
+    older = home / "corpus" / f"k.{2:032x}"  # where versions until 2026 worked
+    left = [home / "scratch" / f".work.{1:032x}.tmp", older]
+    with default_store().scratch() as mine:
+        for folder in left:
+            folder.mkdir(parents=True)
+            (folder / "documents.arrow").write_text(PLANTED[0])
         said = succeed(r2med, "cache", "clear", "--all", "--yes")
+        assert mine.exists()
     some_states(said.splitlines(), "3 unfinished")
     assert "2 unfinished" not in said and "1 piece of work is still going on" in said
-    assert not any(folder.exists() for folder in left) and mine.exists()
+    assert not any(folder.exists() for folder in left)
 
 
 def test_only_their_owner_can_read_what_is_kept(r2med: Command, tables: tuple[Path, Path], home: Path) -> None:

@@ -7,9 +7,10 @@ import pytest
 
 import r2med
 from r2med.cli.formats import show_page
+from r2med.data.dataset_cards import groups
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_facts import DatasetFacts, StageFacts
-from r2med.evaluation.running.results import Cell, Results
+from r2med.evaluation.running.results import Cell, Results, row_means
 from r2med.evaluation.running.run_page import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_page
 from r2med.foundation.core.cost import Cost
 from support.facts import each_states, error_states, states
@@ -47,7 +48,7 @@ def report(
         patch.delenv("COLUMNS", raising=False)
         if width:
             patch.setenv("COLUMNS", str(width))
-        show_page(run_page(Results(tuple(map(tuple, rows))), "nDCG@10", Path("results"), demo), "text")
+        show_page(run_page(Results(tuple(map(tuple, rows))), Path("results"), demo), "text")
     lines = capsys.readouterr().out.splitlines()
     return lines
 
@@ -158,7 +159,7 @@ def test_failures_of_a_stage_that_systems_share_are_counted_once(capsys: pytest.
 
 def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = r2med.run(["bm25", "hyde(author) → bm25"], ["demo/Biology", "demo/MedQA-Diag"], out=tmp_path / "out")
-    show_page(run_page(results, "nDCG@10", tmp_path / "out", demo=True), "text")
+    show_page(run_page(results, tmp_path / "out", demo=True), "text")
     printed = capsys.readouterr().out
     means = [f"{100 * each.mean['nDCG@10']:.2f}" for each in results.records]
     assert all(mean in printed for mean in means)
@@ -195,3 +196,37 @@ def test_every_group_has_an_average_of_its_own(capsys: pytest.CaptureFixture[str
     with error_states("2 groups", "R2MED, medical"):
         results.best()
     assert Results((tuple(row[2:]),)).best() == "bm25"
+
+
+R2MED = dict(zip(groups()["R2MED"], [0.1919, 0.2155, 0.1968, 0.0066, 0.0255, 0.2369, 0.2166, 0.1202], strict=True))
+BY_TASK = {
+    "Q&A reference": (0.1919 + 0.2155 + 0.1968) / 3,
+    "clinical evidence": (0.0066 + 0.0255 + 0.2369) / 3,
+    "clinical case": (0.2166 + 0.1202) / 2,
+}
+
+
+def averages(scores: dict[str, float]) -> dict[str, float]:
+    return row_means([cell("bm25", dataset, score) for dataset, score in scores.items()], "nDCG@10")
+
+
+def test_the_benchmark_is_also_averaged_without_biology_and_by_task() -> None:
+    without = (sum(R2MED.values()) - 0.1919) / 7
+    assert averages(R2MED) == pytest.approx({"average": 0.15125, **BY_TASK, "without Biology": without})
+
+
+def test_the_demo_is_averaged_by_task_as_the_benchmark_is() -> None:
+    demo = {f"demo/{name}": score for name, score in R2MED.items()}
+    assert averages(demo) == pytest.approx({"average": 0.15125, **BY_TASK})
+
+
+def test_datasets_without_a_card_are_only_averaged_and_two_of_one_name_count_each() -> None:
+    assert averages({"mine": 0.5, "yours": 0.7}) == pytest.approx({"average": 0.6})
+    assert row_means([cell("bm25", "mine", score) for score in (0.2, 0.4)], "nDCG@10") == {
+        "average": pytest.approx(0.3)
+    }
+
+
+def test_datasets_of_several_groups_are_never_averaged_together() -> None:
+    means = averages({"mine": 0.99, **R2MED, "SciFact": 0.6, "NFCorpus": 0.4})
+    assert means == pytest.approx({"own data": 0.99, "R2MED": 0.15125, "medical": 0.5, **BY_TASK})

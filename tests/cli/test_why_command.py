@@ -15,7 +15,7 @@ from support.fork_server import Command
 
 def test_a_record_is_found_by_the_folder_of_its_dataset(tmp_path: Path, r2med: Command) -> None:
     export_data(load("demo/Biology"), tmp_path / "mine")
-    plan_run(["bm25"], ["./mine"], setup=Setup()).evaluate(tmp_path / "results", 100)
+    plan_run(["bm25"], ["./mine"], k=100, setup=Setup()).evaluate(tmp_path / "results")
     assert find_record("bm25", "./mine") == find_record("bm25", "mine")
     shown = r2med("why", "bm25", "./mine", load("demo/Biology").queries[0].id)
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -25,7 +25,7 @@ def test_of_two_folders_with_one_name_each_has_its_own_record(tmp_path: Path) ->
     for ward, source in (("a", "demo/Biology"), ("b", "demo/MedQA-Diag")):
         folder = tmp_path / ward / "notes"
         export_data(load(source), folder)
-        plan_run(["bm25"], [str(folder)], setup=Setup()).evaluate(tmp_path / "results", 100)
+        plan_run(["bm25"], [str(folder)], k=100, setup=Setup()).evaluate(tmp_path / "results")
     for ward, source in (("a", "demo/Biology"), ("b", "demo/MedQA-Diag")):
         folder = tmp_path / ward / "notes"
         story = query_story(find_record("bm25", str(folder), tmp_path / "results"), load(source).queries[0].id, folder)

@@ -10,7 +10,7 @@ from r2med.construction.pipeline import BuildFolder
 from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review_items import add_reviews, items_by_kind, read_guideline, read_reviews, review_items
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.names import built_in_stages
+from r2med.foundation.core.names import BUILT_IN_STAGES
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.server import serving
@@ -34,7 +34,7 @@ def reply(request):
 def built(tmp_path, monkeypatch):
     for stream in ("questions", "chunks", "candidates"):
         monkeypatch.setitem(
-            built_in_stages("build").names, f"given-{stream}", f"support.building:Given{stream.title()}"
+            BUILT_IN_STAGES["build"].names, f"given-{stream}", f"support.building:Given{stream.title()}"
         )
     asked_of(reply, monkeypatch)
     (tmp_path / "plan.toml").write_text(PLAN)

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from r2med.data import load
-from r2med.data.benchmark_names import is_known_set, source_of
-from r2med.data.dataset_cards import demo_cards, demo_folder
+from r2med.data.dataset_cards import demo_cards, demo_folder, is_known_set, source_of
 from r2med.data.dataset_word import DatasetWord
 from r2med.foundation.store import Store
 from r2med.foundation.store.holdings import dataset_labels

@@ -9,7 +9,7 @@ import pytest
 from r2med import Dataset, load
 from r2med.data import names
 from r2med.data.loading import with_overlays
-from r2med.data.overlays import Overlay, OverlayLabel, overlay_files
+from r2med.data.overlays import Overlay, OverlayLabel, decided, overlay_files
 from support.facts import error_states, some_states, states
 
 
@@ -121,3 +121,27 @@ def test_a_plus_in_the_name_of_a_dataset_or_of_an_overlay_file_is_part_of_the_na
     assert overlay_files("notes+a") == ("notes+a", [])
     assert overlay_files("notes+a+more+labels.jsonl") == ("notes+a", ["more+labels.jsonl"])
     assert overlay_files("notes+a+none.jsonl") == ("notes+a", ["none.jsonl"])
+
+
+@pytest.mark.parametrize(
+    ("votes", "decision"),
+    [
+        ([], None),
+        ([0, 2], None),
+        ([2, 3, 0, 1], None),
+        ([3], 3),
+        ([2, 3], 2),
+        ([0, 3, 3], 3),
+        ([0, 1, 3], 1),
+        ([0, 0, 3], 0),
+    ],
+)
+def test_the_majority_of_yes_or_no_decides_and_their_lower_median_is_the_grade(
+    votes: list[int], decision: int | None
+) -> None:
+    assert decided(votes, lambda grade: grade >= 2) == decision
+
+
+def test_the_last_settlement_comes_before_all_votes() -> None:
+    assert decided([0, 0, 0], bool, [1, 3]) == 3
+    assert decided([], bool, [0]) == 0

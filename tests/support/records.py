@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.data.benchmark_names import source_of
+from r2med.data.dataset_cards import source_of
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_facts import DatasetFacts, QueryFacts, StageFacts
+from r2med.evaluation.records.record_paths import slug
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
-from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.cost import Cost
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Nervous")

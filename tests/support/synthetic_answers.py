@@ -10,7 +10,7 @@ from r2med.evaluation.records.answer_facts import AnswerFacts, GivenAnswer, writ
 from r2med.evaluation.records.answer_words import Condition
 from r2med.evaluation.records.record import ANSWERS_SUFFIX, FORMATS, Record, record_key
 from r2med.evaluation.records.record_facts import StageFacts
-from r2med.evaluation.running.evaluation import slug
+from r2med.evaluation.records.record_paths import slug
 from r2med.foundation.core.cost import Cost
 from support.records import record as retrieval_record
 

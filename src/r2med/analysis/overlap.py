@@ -227,7 +227,7 @@ def cosines(dataset: Dataset, model: str, runtime: Runtime) -> dict[str, tuple[D
     depth = max(map(len, barred), default=0) + 1
     encoder = open_encoder(resolve_card(model), dataset.instruction, runtime, runtime.store)
     embeddings = embed_corpus(dataset.corpus, encoder, runtime.store, runtime.engine)
-    asked = query_vectors([SearchQuery(query) for query in queries], encoder, runtime.store).vectors
+    asked = query_vectors([SearchQuery(query) for query in queries], encoder, runtime.store).arrays["vectors"]
     asked = asked / np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), MIN_LENGTH)
     ranks = dataset.corpus.id_ranks()
     hits = search_exact(asked, embeddings.blocks, depth, ranks, cosine=True, memory=runtime.setup.memory)

@@ -21,7 +21,25 @@ def metavar(flag: Flag, kind: Any) -> str | None:
     return flag.metavar or METAVARS.get(kind)
 
 
-class _Command(TyperCommand):
+class _WithoutTypes:
+    """A command or a group whose help page has no types of Python."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, `--help` among them, as the help page shows them."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of Typer's class beside this one
+        for parameter in parameters:
+            if parameter.param_type_name == "argument":
+                parameter.display_type_rich = _no_type  # newer versions of Typer show it beside the name
+            elif parameter.is_flag:
+                parameter.metavar = ""
+        return parameters
+
+
+def _no_type(ctx: Any) -> None:
+    return None
+
+
+class _Command(_WithoutTypes, TyperCommand):
     """A command whose options are made when they are first read: the list of all commands shows those of none."""
 
     _is_late = True
@@ -43,13 +61,9 @@ class _Command(TyperCommand):
     def params(self, params: list[Any]) -> None:
         self._params = params
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types(super().get_params(ctx))
 
-
-class _Group(TyperGroup):
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _without_types(super().get_params(ctx))
+class _Group(_WithoutTypes, TyperGroup):
+    pass
 
 
 class Application(typer.Typer):
@@ -61,16 +75,3 @@ class Application(typer.Typer):
     def command(self, name: str | None = None, **settings: Any) -> Any:
         """Return the decorator that adds a command."""
         return super().command(name, cls=_Command, **settings)
-
-
-def _without_types(parameters: list[Any]) -> list[Any]:
-    for parameter in parameters:
-        if parameter.param_type_name == "argument":
-            parameter.display_type_rich = _no_type  # newer versions of Typer show it beside the name
-        elif parameter.is_flag:
-            parameter.metavar = ""
-    return parameters
-
-
-def _no_type(ctx: Any) -> None:
-    return None

@@ -33,9 +33,18 @@ Rows = npt.NDArray[np.int32]
 class Corpus:
     """Ordered documents. Inside the package a row number identifies a document; ids are used at the borders."""
 
-    def __init__(self, batches: Batches, order: Rows, fingerprint: str, repeats: Corpus | None = None) -> None:
-        self._batches = batches
+    def __init__(
+        self,
+        table: pa.Table,
+        order: Rows,
+        fingerprint: str = "",
+        repeats: Corpus | None = None,
+        pages: mmap.mmap | None = None,
+    ) -> None:
+        self._table = table
         self._order = order
+        self._pages = pages
+        self._resident = 0
         self._ranks: Rows | None = None
         self.fingerprint = fingerprint
         self.repeats = repeats
@@ -45,38 +54,35 @@ class Corpus:
     def __repr__(self) -> str:
         return f"Corpus({counted(len(self), 'document')})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Corpus, (self._table, self._order, self.fingerprint, self.repeats)  # another process lacks the file
+
     @classmethod
     def open(cls, folder: Path | str, fingerprint: str) -> Corpus:
-        """Open the files that `corpus_writer` wrote. Only the footer is read."""
+        """Open the files that `corpus_writer` wrote. Their texts stay on disk."""
         folder = Path(folder)
         repeats = folder / REPEATS
         order = map_array(folder / "order.npy")
-        return cls(
-            Batches.open(folder / DOCUMENTS), order, fingerprint, cls.unsorted(repeats) if repeats.exists() else None
-        )
+        table, pages = _mapped(folder / DOCUMENTS)
+        return cls(table, order, fingerprint, cls.unsorted(repeats) if repeats.exists() else None, pages)
 
     @classmethod
     def unsorted(cls, path: Path | str) -> Corpus:
         """Open a file of rows whose ids may repeat. Rows can be read, but not looked up by id."""
-        batches = Batches.open(Path(path))
-        return cls(batches, np.arange(batches.rows, dtype=np.int32), "")
+        table, pages = _mapped(Path(path))
+        return cls(table, np.arange(len(table), dtype=np.int32), pages=pages)
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
         """Make a corpus in memory from (id, text) pairs with distinct ids."""
-        digest = CorpusDigest()
-        batches = []
-        rest = iter(documents)
-        while pairs := list(islice(rest, BATCH_ROWS)):
-            batches.append(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
-            for identifier, text in pairs:
-                digest.add(identifier, text)
-        ids = pa.chunked_array([batch.column(0) for batch in batches], pa.string())
-        order = pc.sort_indices(ids)
-        ids = ids.take(order)
+        table = pa.Table.from_batches(record_batches(documents), schema=SCHEMA)
+        order = pc.sort_indices(table.column(0))
+        ids = table.column(0).take(order)
         if len(ids) > 1 and pc.any(pc.equal(ids[1:], ids[:-1])).as_py():
             raise ValueError("document ids must be distinct")
-        return cls(Batches(batches), np.asarray(order, dtype=np.int32), digest.hexdigest())
+        corpus = cls(table, np.asarray(order, dtype=np.int32))
+        corpus.fingerprint = corpus_digest(corpus)
+        return corpus
 
     def __len__(self) -> int:
         return len(self._order)
@@ -90,9 +96,9 @@ class Corpus:
         stop = len(self) if stop is None else min(stop, len(self))
         while start < stop:
             number, offset = divmod(start, BATCH_ROWS)
-            batch = self._batches[number].slice(offset, stop - start)
-            yield start, batch.column(0), batch.column(1)
-            start += len(batch)
+            ids, texts = (self._read(column, number).slice(offset, stop - start) for column in (0, 1))
+            yield start, ids, texts
+            start += len(ids)
 
     def stretches(
         self, size: int, documents: int | None = None, start: int = 0, stop: int | None = None
@@ -113,21 +119,21 @@ class Corpus:
 
     def part(self, start: int, stop: int) -> Corpus:
         """Return consecutive rows, which can be read and sent to other machines but not looked up by id."""
-        rows = [pa.record_batch([ids, texts], schema=SCHEMA) for _, ids, texts in self.batches(start, stop)]
-        table = pa.Table.from_batches(rows, schema=SCHEMA)
+        table = self._table.slice(start, stop - start)
         table = table.combine_chunks() if start % BATCH_ROWS else table
-        batches = self._batches.with_rows_of(table)
-        return Corpus(batches, np.arange(table.num_rows, dtype=np.int32), "")
+        batches = table.to_batches(max_chunksize=BATCH_ROWS)
+        table = pa.Table.from_batches(batches, schema=SCHEMA)
+        return Corpus(table, np.arange(len(table), dtype=np.int32), pages=self._pages)
 
     def id(self, row: int) -> str:
         """Return the id of one document."""
         number, offset = divmod(int(row), BATCH_ROWS)
-        return cast(str, self._batches[number].column(0)[offset].as_py())
+        return cast(str, self._read(0, number)[offset].as_py())
 
     def text(self, row: int) -> str:
         """Return the text of one document."""
         number, offset = divmod(int(row), BATCH_ROWS)
-        return cast(str, self._batches[number].column(1)[offset].as_py())
+        return cast(str, self._read(1, number)[offset].as_py())
 
     def ids(self, rows: Sequence[int] | Rows) -> list[str]:
         """Return the ids of many documents."""
@@ -178,68 +184,48 @@ class Corpus:
         numbers = wanted[by_row] // BATCH_ROWS
         for indices in np.split(by_row, np.flatnonzero(np.diff(numbers)) + 1):
             if len(indices):
-                batch = self._batches[int(wanted[indices[0]] // BATCH_ROWS)]
-                out[indices] = batch.column(column).take(pa.array(wanted[indices] % BATCH_ROWS)).to_pylist()
+                texts = self._read(column, int(wanted[indices[0]] // BATCH_ROWS))
+                out[indices] = texts.take(pa.array(wanted[indices] % BATCH_ROWS)).to_pylist()
         return cast(list[str], out.tolist())
 
-
-class Batches:
-    """Arrow batches by number, from an open file or from memory."""
-
-    def __init__(
-        self, batches: Sequence[pa.RecordBatch], file: pa.RecordBatchFileReader = None, pages: Any = None
-    ) -> None:
-        self._batches = batches
-        self._file = file
-        self._pages = pages
-        self._resident = 0
-
-    @classmethod
-    def open(cls, path: Path) -> Batches:
-        """Map a file of batches into memory."""
-        with path.open("rb") as file:
-            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return cls((), pa.ipc.open_file(pa.BufferReader(pages)), pages)
-
-    def with_rows_of(self, table: pa.Table) -> Batches:
-        """Return batches of another table whose rows are in the same memory pages."""
-        return Batches(table.to_batches(max_chunksize=BATCH_ROWS), pages=self._pages)
-
-    def __reduce__(self) -> tuple[type[Batches], tuple[Sequence[pa.RecordBatch]]]:
-        return Batches, (self._batches,)  # another process does not have the file
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of the file."""
-        count: int = self._file.num_record_batches
-        return (count - 1) * BATCH_ROWS + len(self[count - 1]) if count else 0
-
-    def __getitem__(self, number: int) -> pa.RecordBatch:
-        batch = self._batches[number] if self._file is None else self._file.get_batch(number)
+    def _read(self, column: int, number: int) -> pa.Array:
+        """Return the ids or texts of a batch. Pages of the file that were read before are released now and then."""
+        batch = self._table.column(column).chunk(number)
         self._resident += batch.nbytes
-        if self._resident > RESIDENT_BYTES:
+        if self._pages is not None and self._resident > RESIDENT_BYTES:
             self._resident = 0
             let_go(self._pages)
         return batch
 
 
-class CorpusDigest:
-    """Digest of ids and texts in order. Lengths are hashed too, so that two corpora never give the same bytes."""
+def _mapped(path: Path) -> tuple[pa.Table, mmap.mmap]:
+    """Map a file of batches into memory. Nothing is copied, and texts are read from the disk when they are used."""
+    with path.open("rb") as file:
+        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return pa.ipc.open_file(pa.BufferReader(pages)).read_all(), pages
 
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256(b"r2med corpus 1\n")
 
-    def add(self, identifier: str, text: str) -> None:
-        """Add one document."""
+def record_batches(documents: Iterable[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
+    """Yield the ids and texts of documents as full Arrow batches, and a last one."""
+    rest = iter(documents)
+    while pairs := list(islice(rest, BATCH_ROWS)):
+        yield pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA)
+
+
+def corpus_digest(corpus: Corpus) -> str:
+    """Return the digest of ids and texts in order, and of the repeated rows after them.
+
+    Lengths are hashed too, so that two corpora never give the same bytes.
+    """
+    state = hashlib.sha256(b"r2med corpus 1\n")
+    _add_rows(state, corpus)
+    if corpus.repeats is not None:
+        state.update(b"repeats\n")
+        _add_rows(state, corpus.repeats)
+    return state.hexdigest()[:32]
+
+
+def _add_rows(state: hashlib._Hash, corpus: Corpus) -> None:
+    for identifier, text in corpus:
         i, t = identifier.encode(), text.encode()
-        self._hash.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
-
-    def add_repeats(self, repeats: Corpus) -> None:
-        """Add the rows whose ids occur again, after all documents."""
-        self._hash.update(b"repeats\n")
-        for identifier, text in repeats:
-            self.add(identifier, text)
-
-    def hexdigest(self) -> str:
-        """Return the digest, which is the fingerprint of the corpus."""
-        return self._hash.hexdigest()[:32]
+        state.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))

@@ -8,15 +8,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.data.corpus import BATCH_ROWS, DOCUMENTS, REPEATS, SCHEMA, Corpus, CorpusDigest
+from r2med.data.corpus import DOCUMENTS, REPEATS, SCHEMA, Corpus, corpus_digest, record_batches
 from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow, where
 from r2med.foundation.store.files import write_array
@@ -44,8 +45,8 @@ def write_corpus(documents: Iterable[DocumentRow], folder: Path, problems: Probl
     the first one.
     """
     draft_path = folder / "draft.arrow"
-    origins = _Origins()
-    _write_batches(draft_path, origins.noting(documents))
+    origins: list[_Origin] = []
+    _write_batches(draft_path, _noting(documents, origins))
     draft = Corpus.unsorted(draft_path)
     first, last = _first_and_last(draft)
     if len(first) == len(draft):
@@ -55,8 +56,10 @@ def write_corpus(documents: Iterable[DocumentRow], folder: Path, problems: Probl
         _write_batches(folder / DOCUMENTS, _last_of_each(draft, first, last))
         _write_batches(folder / REPEATS, _replaced(draft, last))
         draft_path.unlink()
-    write_array(folder / "order.npy", _rows_by_id(first))
-    return WrittenCorpus(_corpus_digest(folder), len(draft))
+    rows_by_id = np.empty(len(first), np.int32)
+    rows_by_id[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    write_array(folder / "order.npy", rows_by_id)
+    return WrittenCorpus(corpus_digest(Corpus.open(folder, "")), len(draft))
 
 
 def _first_and_last(draft: Corpus) -> tuple[Rows, Rows]:
@@ -96,22 +99,15 @@ def _first_and_last_of(draft: Corpus, low: str | None, high: str | None) -> tupl
     return in_order[np.concatenate(([True], changes))], in_order[np.concatenate((changes, [True]))]
 
 
-def _rows_by_id(first: Rows) -> Rows:
-    """Return the row of each id after repeats are merged, in the order of the ids."""
-    rows = np.empty(len(first), np.int32)
-    rows[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return rows
-
-
-def _tell_repeats(draft: Corpus, first: Rows, last: Rows, origins: _Origins, problems: Problems) -> None:
-    message = f"{origins.of(0)[0]}: {len(draft) - len(first):,} repeated rows merged"
+def _tell_repeats(draft: Corpus, first: Rows, last: Rows, origins: list[_Origin], problems: Problems) -> None:
+    message = f"{origins[0].path}: {len(draft) - len(first):,} repeated rows merged"
     several = np.flatnonzero(first != last)
     several = several[np.argsort(first[several])]
     another = [i for i in several.tolist() if draft.text(first[i]) != draft.text(last[i])]
     if another:
         first_row, last_row = int(first[another[0]]), int(last[another[0]])
-        path, line = origins.of(last_row)
-        earlier = where(*origins.of(first_row), seen_from=path)
+        path, line = _place(origins, last_row)
+        earlier = where(*_place(origins, first_row), seen_from=path)
         message += (
             f"; {len(another):,} ids came with another text, and the last one counts "
             f"(such as {draft.id(first_row)!r}: {earlier} and {path.name}:{line})"
@@ -137,43 +133,32 @@ def _replaced(draft: Corpus, last: Rows) -> Iterator[tuple[str, str]]:
             yield document
 
 
-class _Origins:
-    """The file and line of each row, for messages."""
+class _Origin(NamedTuple):
+    """The file and line of a row. Those of the rows after it follow from it, up to the next origin."""
 
-    def __init__(self) -> None:
-        self._rows: list[int] = []
-        self._places: list[tuple[Path, int]] = []
+    row: int
+    path: Path
+    line: int
 
-    def noting(self, documents: Iterable[DocumentRow]) -> Iterator[tuple[str, str]]:
-        """Yield id and text of each document. Its origin is recorded if it is not the line after the previous one."""
-        path, line = None, 0
-        for row, document in enumerate(documents):
-            if document.path is not path or document.line != line + 1:
-                self._rows.append(row)
-                self._places.append((document.path, document.line))
-            path, line = document.path, document.line
-            yield document.id, document.text
 
-    def of(self, row: int) -> tuple[Path, int]:
-        """Return file and line of a row."""
-        at = bisect_right(self._rows, row) - 1
-        path, line = self._places[at]
-        return path, line + row - self._rows[at]
+def _noting(documents: Iterable[DocumentRow], origins: list[_Origin]) -> Iterator[tuple[str, str]]:
+    """Yield id and text of each document. Its origin is noted if it is not the line after the previous one."""
+    path, line = None, 0
+    for row, document in enumerate(documents):
+        if document.path is not path or document.line != line + 1:
+            origins.append(_Origin(row, document.path, document.line))
+        path, line = document.path, document.line
+        yield document.id, document.text
+
+
+def _place(origins: list[_Origin], row: int) -> tuple[Path, int]:
+    """Return file and line of a row."""
+    origin = origins[bisect_right(origins, row, key=lambda origin: origin.row) - 1]
+    return origin.path, origin.line + row - origin.row
 
 
 def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> None:
     """Stream ids and texts into an Arrow file."""
-    rest = iter(documents)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-        while pairs := list(islice(rest, BATCH_ROWS)):
-            writer.write_batch(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
-
-
-def _corpus_digest(folder: Path) -> str:
-    corpus = Corpus.open(folder, "")
-    digest = CorpusDigest()
-    for identifier, text in corpus:
-        digest.add(identifier, text)
-    if corpus.repeats is not None:
-        digest.add_repeats(corpus.repeats)
-    return digest.hexdigest()
+        for batch in record_batches(documents):
+            writer.write_batch(batch)

@@ -237,7 +237,7 @@ def groups() -> Mapping[str, tuple[str, ...]]:
         for group in dict.fromkeys((*card.groups, *([card.task_group] if own_task else []))):
             if group:
                 members.setdefault(group, []).append(card.name)
-    members["demo"] = [f"demo/{name}" for name in cards() if name in _demo_names()]
+    members["demo"] = [f"demo/{name}" for name in cards() if f"demo/{name}" in demo_cards()]
     return {group: tuple(names) for group, names in members.items()}
 
 
@@ -261,7 +261,8 @@ def bundled_cards() -> Mapping[str, DatasetCard]:
 @cache
 def demo_cards() -> Mapping[str, DatasetCard]:
     """Return the cards of the bundled demo by name, such as `demo/Biology`."""
-    names = {f"demo/{name}": demo_folder(name) / "card.toml" for name in _demo_names()}
+    folders = [folder for folder in (Path(__file__).parent / "demo").iterdir() if folder.is_dir()]
+    names = {f"demo/{folder.name}": folder / "card.toml" for folder in folders}
     return {name: read_card(file, name) for name, file in names.items()}
 
 
@@ -270,12 +271,38 @@ def _bundled_groups() -> frozenset[str]:
     return frozenset(group for card in bundled_cards().values() for group in (*card.groups, card.task_group) if group)
 
 
-@cache
-def _demo_names() -> frozenset[str]:
-    """Return the datasets that the demo has. A board asks for the groups of hundreds of rows."""
-    return frozenset(folder.name for folder in (Path(__file__).parent / "demo").iterdir() if folder.is_dir())
-
-
 def demo_folder(name: str) -> Path:
     """Return the folder of the bundled small version of a dataset."""
     return Path(__file__).parent / "demo" / checked_name(name, "dataset")
+
+
+# The names of known datasets. Only data from the source of a known dataset may have its name.
+
+
+def is_reserved(name: str) -> bool:
+    """Return True if a name belongs to the benchmark or to the bundled demo."""
+    return name in bundled_cards() or name.startswith("demo/")
+
+
+def is_known_set(name: str, source: str, fingerprint: str) -> bool:
+    """Return True if data are the known dataset of this name: from the source of its card, or with its demo's texts."""
+    if name in demo_cards():
+        return fingerprint == demo_cards()[name].fingerprint
+    return is_source_of(name, source)
+
+
+def own_name(name: str, source: str = "") -> str:
+    """Return the name of data from a source: own/NAME for a reserved name, unless they come from its card's source."""
+    return f"{OWN_PREFIX}{name.rpartition('/')[2]}" if is_reserved(name) and not is_source_of(name, source) else name
+
+
+def is_source_of(name: str, source: str) -> bool:
+    """Return True if data of this source are the dataset of this name. A card without a revision allows any commit."""
+    known = source_of(name)
+    return bool(source) and bool(known) and (source == known or (known.endswith("@") and source.startswith(known)))
+
+
+def source_of(name: str) -> str:
+    """Return the source of the benchmark's dataset of this name as REPOSITORY@REVISION."""
+    card = bundled_cards().get(name)
+    return f"{card.hub.repository}@{card.hub.revision}" if card and card.hub else ""

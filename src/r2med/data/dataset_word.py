@@ -10,13 +10,12 @@ from __future__ import annotations
 import errno
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.data.benchmark_names import own_name
 from r2med.data.dataset import Dataset
-from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_cards, demo_folder, groups, read_card
+from r2med.data.dataset_cards import DatasetCard, Hub, cards, demo_cards, demo_folder, groups, own_name, read_card
 from r2med.data.irds import PREFIX as IRDS_PREFIX
 from r2med.data.layouts import is_dataset
 from r2med.data.overlays import Overlay, overlay_files
@@ -63,7 +62,8 @@ class DatasetWord:
         not: they are known sets, whatever folders are here. A line of the log says what was taken where both exist.
         """
         plain, files = overlay_files(str(word))
-        if _is_known(plain) and Path(plain).is_dir():
+        is_known = plain in cards() or plain in groups() or plain in demo_cards()
+        if is_known and Path(plain).is_dir():
             plain = f"./{plain}" if isinstance(word, Path) else _folder_or_known(plain)
         return replace(cls.parse(plain), files_of_labels=tuple(files))
 
@@ -106,21 +106,18 @@ class DatasetWord:
 
     def members(self) -> list[str]:
         """Return the datasets that are meant: the members of a group, the datasets in a folder, or the word itself."""
-        members = groups().get(self.word) or list(self._datasets_inside()) or [self.word]
+        members = groups().get(self.word) or [self.word]
+        folder = None if self.word in cards() else self.folder
+        if folder and folder.is_dir() and not is_dataset(folder):
+            members = _datasets_in(folder) or members
         return ["+".join([member, *self.files_of_labels]) for member in members]
 
-    def _datasets_inside(self) -> Iterator[str]:
-        """Yield the dataset folders in a folder that is no dataset itself, in the order of the benchmark."""
-        if self.word in cards() or self.folder is None or not self.folder.is_dir() or is_dataset(self.folder):
-            return
-        rank = {name: number for number, name in enumerate(cards())}
-        for path in sorted(self.folder.iterdir(), key=lambda path: (rank.get(path.name, len(rank)), path)):
-            if path.is_dir() and is_dataset(path):
-                yield str(path)
 
-
-def _is_known(word: str) -> bool:
-    return word in cards() or word in groups() or word in demo_cards()
+def _datasets_in(folder: Path) -> list[str]:
+    """Return the dataset folders in a folder, in the order of the benchmark."""
+    rank = {name: number for number, name in enumerate(cards())}
+    paths = sorted(folder.iterdir(), key=lambda path: (rank.get(path.name, len(rank)), path))
+    return [str(path) for path in paths if path.is_dir() and is_dataset(path)]
 
 
 def _folder_or_known(word: str) -> str:
@@ -213,7 +210,8 @@ def each_dataset(data: Iterable[GivenData]) -> list[str | Dataset]:
     """Return the datasets of decided words and objects, each once. A group is all of its datasets."""
     datasets: list[str | Dataset] = []
     for given in data:
-        datasets += [given] if isinstance(given, Dataset) else [name for name in names(given) if name not in datasets]
+        members = [given] if isinstance(given, Dataset) else DatasetWord.parse(given).members()
+        datasets += [dataset for dataset in members if isinstance(dataset, Dataset) or dataset not in datasets]
     return datasets
 
 

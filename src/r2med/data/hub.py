@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from r2med.data.dataset_cards import Hub
-from r2med.data.layouts.hub_listing import HubTable, Role, card_configs, choose, local_names, local_tables, tables
+from r2med.data.layouts.hub_listing import (
+    README,
+    HubTable,
+    Role,
+    card_configs,
+    choose,
+    local_names,
+    local_tables,
+    tables,
+)
 from r2med.data.layouts.hub_tables import UnknownColumnsError
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store, digest
@@ -62,21 +71,19 @@ def snapshot(hub: Hub, store: Store) -> Path:
     The hub's client needs the network to know if a snapshot is complete. A finished download is therefore recorded
     in the store, and the network is not needed again.
     """
-    download = _downloader(hub)
     note = _note(hub)
-    if store.recall(note) is not None:
-        try:
-            return download(None, True)
-        except Exception:  # the cache has been emptied: fetch again
-            store.forget(note)
+    if (recorded := store.recall(note)) is not None:
+        if folder := _cached(hub, recorded.get("files", ())):
+            return folder
+        store.forget(note)
     try:
         # Ask for the list first: without a network it fails at once, but a download would retry for half a minute.
-        listed = _info(hub).siblings or ()
-        folder = download(None, False)
+        files = _file_names(hub)
+        folder = _download(hub)
     except Exception as error:  # the client's many exceptions all mean the same to a user
-        return _given_by_hand(hub, download, error)
-    if all((folder / file.rfilename).is_file() for file in listed):  # the client may return an incomplete download
-        store.remember(note, {"repository": hub.repository, "revision": hub.revision})
+        return _given_by_hand(hub, error)
+    if all((folder / file).is_file() for file in files):  # the client may return an incomplete download
+        store.remember(note, {"repository": hub.repository, "revision": hub.revision, "files": files})
     return folder
 
 
@@ -87,42 +94,27 @@ def fetch_tables(asked: Hub, store: Store) -> FetchedTables:
     recorded in the store, so that the network is not needed again. Raises UserError if the tables cannot be chosen.
     """
     hub = pinned(asked, store)
-    download = _downloader(hub)
     note = _note(hub)
-    if known := store.recall(note):
-        fetched = _recorded(known)
-        try:
-            folder = download(_files(fetched), True)
-            if all((folder / file).is_file() for file in _files(fetched)):
-                return FetchedTables(folder, hub, fetched)
-        except Exception:  # the cache has been emptied: fetch again
-            store.forget(note)
+    if recorded := store.recall(note):
+        rows = recorded["tables"].items()
+        chosen = {role: HubTable(config, split, tuple(files)) for role, (config, split, *files) in rows}
+        if folder := _cached(hub, _files(chosen)):
+            return FetchedTables(folder, hub, chosen)
+        store.forget(note)
     try:
-        names = [file.rfilename for file in _info(hub).siblings or ()]
-        readme = [name for name in names if name == "README.md"]
-        configs = card_configs(download(readme, False) / readme[0]) if readme else []
+        names = _file_names(hub)
+        readme = [name for name in names if name == README]
+        configs = card_configs(_download(hub, readme)) if readme else []
     except Exception as error:
-        return _local_tables(hub, _given_by_hand(hub, download, error))
-    fetched = choose(tables(names, configs), hub, names)
+        return _local_tables(hub, _given_by_hand(hub, error))
+    chosen = choose(tables(names, configs), hub, names)
     try:
-        folder = download([*readme, *_files(fetched)], False)
+        folder = _download(hub, [*readme, *_files(chosen)])
     except Exception as error:
         raise _unreachable(hub, error) from None
-    content = {role: [table.config, table.split, *table.files] for role, table in fetched.items()}
+    content = {role: [table.config, table.split, *table.files] for role, table in chosen.items()}
     store.remember(note, {"repository": hub.repository, "revision": hub.revision, "tables": content})
-    return FetchedTables(folder, hub, fetched)
-
-
-def stated_licence(folder: Path) -> str:
-    """Return the licence that a repository card states; empty if it states none or cannot be read."""
-    readme = folder / "README.md"
-    try:
-        from huggingface_hub import metadata_load
-
-        metadata = metadata_load(readme) if readme.is_file() else None
-    except Exception:  # any YAML error: the licence is then not stated
-        return ""
-    return str(metadata.get("license") or "") if isinstance(metadata, dict) else ""
+    return FetchedTables(folder, hub, chosen)
 
 
 def guessed_folder(fetched: FetchedTables, name: str, unknown: UnknownColumnsError, store: Store) -> tuple[Path, str]:
@@ -177,7 +169,7 @@ def pinned(hub: Hub, store: Store) -> Hub:
     try:
         commit = str(_info(hub).sha or "")
     except Exception as error:
-        commit = known or _cached_commit(hub, error)
+        commit = known or _given_by_hand(hub, error).name  # the hub's cache may have been copied to this machine
     if commit != known:
         store.remember(note, {"revision": commit})
     return hub.model_copy(update={"revision": commit})
@@ -204,49 +196,43 @@ def _info(hub: Hub, with_sizes: bool = False) -> Any:
     )
 
 
-Download = Callable[[Sequence[str] | None, bool], Path]
-"""Download these files, or all, and return the folder. The second argument forbids the use of the network."""
+def _file_names(hub: Hub) -> list[str]:
+    return [file.rfilename for file in _info(hub).siblings or ()]
 
 
-def _downloader(hub: Hub) -> Download:
+def _download(hub: Hub, files: Sequence[str] | None = None, offline: bool = False) -> Path:
+    """Download these files of a repository, or all, into the hub's cache, and return its folder there."""
     from huggingface_hub import snapshot_download
 
-    def download(files: Sequence[str] | None, offline: bool) -> Path:
-        patterns = None if files is None else [_literal(file) for file in files]
-        path = snapshot_download(
-            hub.repository,
-            repo_type="dataset",
-            revision=hub.revision or None,
-            local_files_only=offline,
-            allow_patterns=patterns,
-        )
-        return Path(path)
-
-    return download
+    # Brackets around these signs make a pattern that matches only the file of this name.
+    patterns = None if files is None else [re.sub(r"([*?[])", r"[\1]", file) for file in files]
+    path = snapshot_download(
+        hub.repository,
+        repo_type="dataset",
+        revision=hub.revision or None,
+        local_files_only=offline,
+        allow_patterns=patterns,
+    )
+    return Path(path)
 
 
-def _literal(file: str) -> str:
-    """Return a pattern that matches only this file."""
-    return re.sub(r"([*?[])", r"[\1]", file)
-
-
-def _recorded(known: Mapping[str, Any]) -> dict[Role, HubTable]:
-    return {role: HubTable(config, split, tuple(files)) for role, (config, split, *files) in known["tables"].items()}
+def _cached(hub: Hub, files: Sequence[str]) -> Path | None:
+    """Return the folder of a repository in the hub's cache; None if one of these files is not there."""
+    try:
+        folder = _download(hub, files, offline=True)
+    except Exception:  # the cache has been emptied
+        return None
+    return folder if all((folder / file).is_file() for file in files) else None
 
 
 def _files(chosen: Mapping[Role, HubTable]) -> list[str]:
     return list(dict.fromkeys(file for table in chosen.values() for file in table.files))
 
 
-def _cached_commit(hub: Hub, error: Exception) -> str:
-    """Return the commit of a repository in the hub's cache, which may have been copied to this machine."""
-    return _given_by_hand(hub, _downloader(hub), error).name
-
-
-def _given_by_hand(hub: Hub, download: Download, error: Exception) -> Path:
+def _given_by_hand(hub: Hub, error: Exception) -> Path:
     # A full cache may have been copied to a machine without a network. The layout checks that all files exist.
     try:
-        return download(None, True)
+        return _download(hub, offline=True)
     except Exception:
         raise _unreachable(hub, error) from None
 

@@ -19,12 +19,12 @@ from r2med.data.irds import PREFIX as IRDS_PREFIX
 from r2med.data.irds import irds_folder
 from r2med.data.layouts import Layout, detect
 from r2med.data.layouts.detect import unpack_advice
+from r2med.data.layouts.hub_listing import card_metadata
 from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
 from r2med.data.overlays import Overlay, add_labels, given_overlays
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather, read_judgements
-from r2med.data.query_file import gather_queries
-from r2med.data.source_rows import DocumentRow
+from r2med.data.source_rows import DocumentRow, QueryRow, where
 from r2med.foundation.core.errors import UserError, nearest, nearest_path, refuse_table, unknown
 from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.files import file_state
@@ -150,7 +150,8 @@ def _fetched(word: DatasetWord, store: Store) -> DatasetFiles:
         layout = detect(hub_client.snapshot(word.hub, store))
         return DatasetFiles(layout, word.card, source, _renamed(word.name, source))
     fetched = hub_client.fetch_tables(word.hub, store.about(word.name))
-    card = word.card or DatasetCard(name=word.name, hub=fetched.hub, licence=hub_client.stated_licence(fetched.folder))
+    licence = str(card_metadata(fetched.folder).get("license") or "")
+    card = word.card or DatasetCard(name=word.name, hub=fetched.hub, licence=licence)
     source = f"{fetched.hub.repository}@{fetched.hub.revision}"
     shown_source = source[: len(fetched.hub.repository) + 1 + SHOWN_DIGITS]
     try:
@@ -203,7 +204,7 @@ def read(word: DatasetWord, problems: Problems, store: Store) -> FolderReading:
     store = store.about(word.label, alone=True)
     problems.notices += files.notices
     qrels = _qrels(layout, files.card, problems)
-    queries = gather_queries(layout, qrels, problems)
+    queries = _queries(layout, qrels, problems)
     corpus, document_rows = _corpus(layout, files.card.characters if files.card else 0, problems, store)
     aspects = gather_aspects(aspect_rows(layout, problems), problems)
     flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(folder)})"] if problems.flaws else []
@@ -226,6 +227,38 @@ def _qrels(layout: Layout, card: DatasetCard | None, problems: Problems) -> Qrel
         raise UserError(f"the card of {card.name} names the qrels file {path}, which does not exist")
     problems.notice(f"the judgements are those of {path}, which the card of {card.name} names")
     return gather(read_judgements(path, problems), path, problems)
+
+
+def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, ...]:
+    """Return the queries. Of rows with one id the last counts, with a notice."""
+    rows: dict[str, QueryRow] = {}
+    repeated = 0
+    other_texts: list[str] = []
+    for row in layout.queries(problems):
+        earlier = rows.get(row.id, row)
+        rows[row.id] = row
+        if earlier is not row:
+            repeated += 1
+            if earlier.text != row.text:
+                line = where(earlier.path, earlier.line, seen_from=row.path)
+                other_texts.append(f"{row.id!r}: {line} and {row.path.name}:{row.line}")
+    if repeated:
+        also = (
+            f"; {len(other_texts):,} ids came with another text, and the last one counts (such as {other_texts[0]})"
+            if other_texts
+            else ""
+        )
+        problems.notice(f"{layout.query_file}: {repeated:,} repeated rows merged{also}")
+    judged = [row for row in rows.values() if row.id in qrels or not layout.judged_queries_only]
+    if len(judged) < len(rows):
+        problems.notice(f"{layout.query_file}: {len(rows) - len(judged)} queries of other splits left out")
+    return tuple(_query(row, qrels) for row in judged)
+
+
+def _query(row: QueryRow, qrels: Qrels) -> Query:
+    relevant = {document for document, grade in qrels.get(row.id, {}).items() if grade > 0}
+    excluded = tuple(document for document in dict.fromkeys(row.excluded) if document not in relevant)
+    return Query(row.id, row.text, row.answer, row.body_system, excluded, row.needs_inference, row.options)
 
 
 def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels, store: Store) -> list[str]:
@@ -264,7 +297,8 @@ def _corpus(layout: Layout, characters: int, problems: Problems, store: Store) -
     if known is None or artefact is None:
         new = Problems()
         with store.scratch() as scratch:
-            written = write_corpus(_cut(layout, characters, new), scratch, new)
+            documents = _cut(layout, characters, new) if characters else layout.documents(new)
+            written = write_corpus(documents, scratch, new)
             artefact = store.add("corpus", written.fingerprint, scratch, {})
         known = {
             "fingerprint": written.fingerprint,
@@ -286,7 +320,7 @@ def _cut(layout: Layout, characters: int, problems: Problems) -> Iterator[Docume
     """Yield the documents, without what is longer than the card of the dataset allows. The cuts are counted."""
     count = 0
     for document in layout.documents(problems):
-        if 0 < characters < len(document.text):
+        if len(document.text) > characters:
             count += 1
             document = replace(document, text=document.text[:characters])
         yield document

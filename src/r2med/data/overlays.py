@@ -7,7 +7,7 @@ be stacked. A label of a later overlay replaces that of an earlier one, and both
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.data.dataset import AppliedOverlay, Dataset, Qrels
-from r2med.data.deciding import decided
 from r2med.data.grades import HIGHEST_GRADE
 from r2med.data.source_rows import own_rows
 from r2med.foundation.core.errors import UserError
@@ -118,7 +117,7 @@ class Overlay:
         """Return the grade of each pair: that of people if they labelled it, otherwise that of the judges.
 
         Several grades of judges, and of a judge's repeats, become their lower median. People decide by the rule of
-        `data/deciding.py`, and what is `unsettled` does not count.
+        `decided`, and what is `unsettled` does not count.
         """
         labels = self.of(dataset)
         combined: dict[str, dict[str, int]] = {}
@@ -146,6 +145,25 @@ def _by_pair(labels: Iterable[OverlayLabel]) -> dict[tuple[str, str], list[int]]
 
 def _decided(grades: Sequence[int]) -> int | None:
     return decided(grades, lambda grade: grade > 0)
+
+
+def decided(votes: Iterable[int], is_yes: Callable[[int], bool], settled: Sequence[int] = ()) -> int | None:
+    """Return the decision about one item; None if it is undecided.
+
+    `votes` are the answers of people who are sure, as places on an ordered scale: grades, or the words of a rubric.
+    `settled` are the answers of people who saw the votes of others, and the last of them counts. Without one, the
+    majority of yes or no decides, and of several grades their lower median, which is always on the side of the
+    majority. As many yes as no, or nobody who is sure, is undecided.
+
+    It decides the labels of people in overlays, and passages, points of questions, corrections and nuggets
+    (`assessment/review/reviews.py`).
+    """
+    if settled:
+        return settled[-1]
+    given = list(votes)
+    if 2 * sum(map(is_yes, given)) == len(given):
+        return None
+    return median_low(given)
 
 
 def given_overlays(overlays: str | Path | Overlay | Sequence[str | Path | Overlay] | None) -> list[Overlay]:

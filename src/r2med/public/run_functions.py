@@ -101,17 +101,13 @@ def run(
     of it stay side by side; of several versions under one name, the one that was run last counts.
     """
     from r2med.data.dataset_word import given_data
-    from r2med.evaluation.running.batch import check_texts_are_used, plan_run, shown_measure
+    from r2med.evaluation.running.batch import check_texts_are_used, plan_run
     from r2med.evaluation.running.planning import planned_run
     from r2med.evaluation.running.results import check_order
-    from r2med.foundation.core.errors import UserError
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import Runtime, running
     from r2med.foundation.store.writable import check_writable
 
-    if k is not None and k < 1:
-        raise UserError(f"k must be at least 1, not {k}")
-    shown = shown_measure(measure, lock)
     with running(setup, **settings) as opened, notebook_progress():
         runtime = opened.fresh() if fresh else opened
         named = as_list(systems)
@@ -126,6 +122,8 @@ def run(
             suite=suite or "",
             lock=lock or "",
             repeats=repeats,
+            k=k,
+            measure=measure,
             name=name or "",
             setup=runtime,
         )
@@ -137,7 +135,7 @@ def run(
         if out is not None:
             check_writable(Path(out), "out (--out)")
         folder = Path(out) if out is not None else None
-        results = plan.evaluate(folder, k, fresh, announcing(plan.steps)).showing(shown)
+        results = plan.evaluate(folder, fresh, announcing(plan.steps))
     return results.sorted(sort) if sort else results
 
 
@@ -171,9 +169,7 @@ def lock(
     of `run`. Raises UserError if a system cannot run, or if the file exists: a lock is decided once.
     """
     from r2med.data.dataset_word import given_data
-    from r2med.evaluation.measure.measures import HEADLINE_MEASURE
     from r2med.evaluation.running.batch import plan_run
-    from r2med.evaluation.running.evaluation import DEPTH
     from r2med.evaluation.running.locking import locked_plan
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.runtime.runtime import running
@@ -195,12 +191,12 @@ def lock(
             llms=as_list(llms),
             suite=suite or "",
             repeats=repeats,
+            k=k,
+            measure=measure,
             setup=runtime,
         )
         plan.check_installed()
-        datasets = plan.datasets()
-        shown = measure or str(HEADLINE_MEASURE)
-        made = locked_plan(plan.systems, datasets, k or DEPTH, shown, baseline or "", plan.repeats)
+        made = locked_plan(plan, baseline or "")
     made.write(file)
     return made
 

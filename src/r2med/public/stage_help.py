@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.names import Kind, built_in_stages, known_names, stage_class
+from r2med.foundation.core.names import BUILT_IN_STAGES, Kind, known_names, stage_class
 
 if TYPE_CHECKING:
     from r2med.foundation.pages.page import Section
@@ -77,7 +77,7 @@ def stage_rows(kind: Kind) -> Iterator[tuple[str, str]]:
     """Yield the stages of a kind, each with what it does."""
     for name in known_names(kind):
         yield name, stage_class(name, kind).summary(name)
-    for prefix in built_in_stages(kind).prefixes:
+    for prefix in BUILT_IN_STAGES[kind].prefixes:
         yield FORMS[prefix]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from r2med.data import load
-from r2med.data.benchmark_names import source_of
+from r2med.data.dataset_cards import source_of
 from r2med.data.runs import Run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.records import collection

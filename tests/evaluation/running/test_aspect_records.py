@@ -52,7 +52,7 @@ def test_only_records_on_a_dataset_with_aspects_hold_their_measures(collection: 
 
 
 def test_the_report_of_a_run_has_a_table_of_aspects_for_that_dataset_only(results: Results) -> None:
-    page = run_page(results, "nDCG@10", Path("results"), False)
+    page = run_page(results, Path("results"), False)
     tables = [part for section in page.sections for part in section.parts if isinstance(part, Table)]
     heads = [[column.head for column in table.columns] for table in tables]
     assert [head for head in heads if "A-Recall@10" in head] == [["aspects of MedSci", *NAMES]]

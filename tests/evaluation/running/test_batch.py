@@ -19,8 +19,8 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.encoders.user_objects import UserObjects
 from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.dense import dense_retriever
 from r2med.systems.retrieve.dense.dense_retriever import Dense
-from r2med.systems.retrieve.vectors import vector_retriever
 from r2med.systems.system import declared_system, system_specs
 from support.datasets import random_folder
 from support.facts import error_states
@@ -211,7 +211,7 @@ def test_one_cell_of_a_fusion_is_parsed_once_and_each_part_is_indexed_once(setup
         count(system_specs, name)
         count(declared_system, name)
     count(stage_table, "parse_stage")
-    count(vector_retriever, "open_encoder")
+    count(dense_retriever, "open_encoder")
     for kind in (BM25, Dense):
         count(kind, "_open")
     letters = UserObjects.of(setup).name(Letters())

@@ -20,7 +20,8 @@ from r2med import score
 from r2med.data import Corpus, Dataset, Qrels, Query, load
 from r2med.data.runs import Run
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.running.evaluation import evaluate, slug
+from r2med.evaluation.records.record_paths import slug
+from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import source_digest
 from r2med.foundation.store import Store

@@ -36,6 +36,8 @@ def plan(mini: Path, tmp_path: Path) -> Path:
 def test_a_lock_holds_what_was_decided(plan: Path, mini: Path, tmp_path: Path) -> None:
     lock = Lock.read(plan)
     assert lock.systems == tuple(SYSTEMS)
+    with pytest.raises(UserError, match="k must be at least 1, not 0"):
+        r2med.lock(SYSTEMS, mini, tmp_path / "none", k=0)
     assert lock.datasets == {"mini": r2med.load(mini).fingerprint}
     assert (lock.measure, lock.baseline, lock.k) == ("MRR", "bm25", 20)
     assert lock.pairs == (("bm25(k1=1.2)", "bm25"), ("bm25(b=0.9)", "bm25"))

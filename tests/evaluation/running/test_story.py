@@ -14,7 +14,7 @@ from r2med.foundation.runtime.setup import Setup
 
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
-    plan_run(["hyde(author) → bm25"], ["demo/MedQA-Diag"], setup=Setup()).evaluate(tmp_path / "out", 100)
+    plan_run(["hyde(author) → bm25"], ["demo/MedQA-Diag"], k=100, setup=Setup()).evaluate(tmp_path / "out")
     [path] = (tmp_path / "out").rglob("*-*.json")
     return path
 

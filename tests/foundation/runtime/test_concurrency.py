@@ -9,7 +9,7 @@ import pytest
 from r2med import Runtime, System
 from r2med.data import Corpus, Query
 from r2med.models.encoders.user_objects import UserObjects
-from r2med.systems.retrieve.vectors import vector_retriever
+from r2med.systems.retrieve.dense import dense_retriever
 from support import embedding_server as api
 from support.api_encoders import card
 from support.datasets import dataset_of
@@ -69,7 +69,7 @@ def test_four_questions_to_two_slow_models_keep_both_models_busy(store, kind, be
 
 def test_an_api_that_stalls_stops_no_other_retriever(store, embedding_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(vector_retriever, "resolve_card", lambda name: card(name))
+    monkeypatch.setattr(dense_retriever, "resolve_card", lambda name: card(name))
     is_asked, go_on = threading.Event(), threading.Event()
 
     def stall(exchange):

@@ -26,11 +26,10 @@ from r2med.foundation.store.files import (
     map_array,
     sha256,
     text_digest,
-    tidy,
     write_array,
     write_atomically,
 )
-from r2med.foundation.store.locks import held
+from r2med.foundation.store.locks import held, tidy
 
 
 def test_a_file_is_written_with_its_parents_and_replaced_whole(tmp_path: Path) -> None:
@@ -88,13 +87,13 @@ def test_content_is_flushed_before_it_gets_its_name_and_the_folder_after(
 
 
 def test_temporary_files_of_the_dead_go_and_all_others_stay(tmp_path: Path) -> None:
-    dead, living = (tmp_path / f".record.json.{number:032x}.tmp" for number in (1, 2))
-    others = [living, tmp_path / f".another.json.{1:032x}.tmp", tmp_path / ".record.json.swp", tmp_path / "record.json"]
-    for path in (dead, *others):
-        path.touch()
-    with held(lambda: living):
+    dead = tmp_path / f".record.json.{1:032x}.tmp"
+    others = [tmp_path / f".another.json.{1:032x}.tmp", tmp_path / ".record.json.swp", tmp_path / "record.json"]
+    with held(tmp_path / "record.json", Path.touch) as living:
+        for path in (dead, *others):
+            path.touch()
         tidy(tmp_path / "record.json")
-    assert sorted(tmp_path.iterdir()) == sorted(others)
+        assert sorted(tmp_path.iterdir()) == sorted([living, *others])
 
 
 def test_tidying_a_folder_that_is_not_there_is_nothing(tmp_path: Path) -> None:

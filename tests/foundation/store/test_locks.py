@@ -19,7 +19,7 @@ HOLDER = """
 import signal, sys
 from pathlib import Path
 from r2med.foundation.store.locks import held
-with held(lambda: Path(sys.argv[1])):
+with held(Path(sys.argv[1]), getattr(Path, sys.argv[2])):
     Path(sys.argv[1] + ".ready").touch()
     signal.pause()
 """
@@ -88,41 +88,48 @@ def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.M
         assert not held
 
 
-def held_elsewhere(path: Path) -> int:
-    """Return the id of a process that holds a path until it is killed."""
-    child = os.posix_spawn(sys.executable, [sys.executable, "-c", HOLDER, str(path)], os.environ)
+def held_elsewhere(path: Path, make: str) -> int:
+    """Return the id of a process that works beside a path until it is killed."""
+    child = os.posix_spawn(sys.executable, [sys.executable, "-c", HOLDER, str(path), make], os.environ)
     wait_for(Path(f"{path}.ready").exists)
     return child
 
 
-@pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
-def test_what_a_process_holds_stays_until_it_is_killed(tmp_path: Path, make) -> None:
-    path = tmp_path / "work"
-    make(path)
-    child = held_elsewhere(path)
-    assert is_held(path) and sweep([path]) == [path] and path.exists()
+@pytest.mark.parametrize("make", ["mkdir", "touch"])
+def test_what_a_process_holds_stays_until_it_is_killed(tmp_path: Path, make: str) -> None:
+    child = held_elsewhere(tmp_path / "work", make)
+    (work,) = tmp_path.glob(".work.*.tmp")
+    assert is_held(work) and sweep([work]) == [work] and work.exists()
     os.kill(child, signal.SIGSTOP)  # it is waited for, as long as it lives
-    assert sweep([path]) == [path]
+    assert sweep([work]) == [work]
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    assert not is_held(path) and sweep([path]) == [] and not path.exists()
+    assert not is_held(work) and work.exists()
+    with held(tmp_path / "work", Path.mkdir) as mine:
+        assert not work.exists() and mine.exists()
+    assert not mine.exists()
 
 
-def test_threads_hold_apart_and_what_is_let_go_can_be_swept(tmp_path: Path) -> None:
-    path = tmp_path / "work"
-    path.mkdir()
-    with held(lambda: path):
-        assert is_held(path) and sweep([path]) == [path]
-    assert sweep([path, tmp_path / "nowhere"]) == [] and not path.exists()
+def test_threads_hold_apart_and_what_failed_is_removed(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), held(tmp_path / "work", Path.mkdir) as work:
+        (work / "half").touch()
+        assert is_held(work) and sweep([work]) == [work]
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == [] and sweep([work]) == []
+
+
+def test_what_was_renamed_stays(tmp_path: Path) -> None:
+    with held(tmp_path / "work", Path.touch) as work:
+        work.replace(tmp_path / "work")
+    assert list(tmp_path.iterdir()) == [tmp_path / "work"]
 
 
 def test_what_was_swept_before_it_was_held_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Path] = []
 
-    def create() -> Path:
-        made.append(tmp_path / str(len(made)))
-        made[-1].touch()
-        return made[-1]
+    def make(path: Path) -> None:
+        made.append(path)
+        path.touch()
 
     flock = fcntl.flock
 
@@ -132,32 +139,27 @@ def test_what_was_swept_before_it_was_held_is_made_again(tmp_path: Path, monkeyp
         flock(handle, operation)
 
     monkeypatch.setattr(fcntl, "flock", slow)
-    with held(create) as path:
+    with held(tmp_path / "work", make) as path:
         assert path == made[1] and path.exists()
 
 
 def test_what_was_swept_while_it_was_made_is_made_again(tmp_path: Path) -> None:
     made: list[Path] = []
 
-    def create() -> Path:
-        made.append(tmp_path / str(len(made)))
-        made[-1].touch()
+    def make(path: Path) -> None:
+        made.append(path)
+        path.touch()
         if len(made) < 3:
-            assert sweep([made[-1]]) == []
+            assert sweep([path]) == []
         if len(made) == 1:
-            made[-1].chmod(0o600)  # as a store gives access
-        return made[-1]
+            path.chmod(0o600)  # as a store gives access
 
-    with held(create) as path:
+    with held(tmp_path / "work", make) as path:
         assert path == made[2] and sweep([path]) == [path]
 
 
 def test_a_file_that_can_never_be_made_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
-    def create() -> Path:
-        (tmp_path / "missing" / "work").touch()
-        return tmp_path
-
-    with pytest.raises(FileNotFoundError, match="missing"), held(create):
+    with pytest.raises(FileNotFoundError, match="missing"), held(tmp_path / "missing" / "work", Path.touch):
         pass
 
 

@@ -124,8 +124,12 @@ def test_models_whose_code_breaks_silently_name_versions_and_pairs() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "says"),
-    [({"known_pairs": [("a", "b")]}, "two pairs or more"), ({"transformers": "newer"}, "write them like <5")],
+    [
+        ({"known_pairs": [("a", "b")]}, "two pairs or more"),
+        ({"transformers": "newer"}, "write them like <5"),
+        ({"known_pairs": PAIRS, "loader": "sparse"}, "known_pairs are not tested with the loader sparse"),
+    ],
 )
 def test_a_card_that_tests_nothing_is_refused(fields: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        ModelCard(name="x", loader="transformers", **fields)  # type: ignore[arg-type]
+        ModelCard(**{"name": "x", "loader": "transformers", **fields})  # type: ignore[arg-type]

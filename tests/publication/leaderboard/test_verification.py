@@ -13,7 +13,7 @@ import pytest
 
 import r2med
 from r2med import UserError, submit, verify
-from r2med.data.benchmark_names import source_of
+from r2med.data.dataset_cards import source_of
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import sha256
 from support.datasets import random_folder

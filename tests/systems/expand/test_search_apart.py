@@ -21,7 +21,6 @@ from r2med.models.prompts.fitting import NO_PASSAGES
 from r2med.models.prompts.templates import open_templates
 from r2med.systems.expand.method_cards import METHODS, MethodCard
 from r2med.systems.expand.shown_passages import ShownPassages
-from r2med.systems.retrieve.apart import search_apart
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
@@ -102,7 +101,7 @@ def test_a_list_of_queries_replaces_the_query_in_each_run(dataset, store):
     assert all((part.generated, part.query.id) == ((), "1") for part, _ in query.parts)
     assert "Write 2 different queries" in llm.prompts[0]
     runtime = Runtime(store=store)
-    run = search_apart(BM, dataset, expansion.queries, 5, runtime).run
+    run = stored_search(BM, dataset, expansion.queries, 5, runtime).run
     alone = [stored_search(BM, dataset, [part], 5, runtime).run.top("1", 5) for part, _ in query.parts]
     worth = {}
     for ranking in alone:
@@ -132,7 +131,7 @@ def test_the_methods_with_lists_search_what_their_cards_say(dataset, store, meth
 
 def test_the_mimic_is_moved_away_from(dataset, store):
     expansion, _ = expanded("target-mimic(any, weights=1:-2, original=0)", dataset, store, listed("face", "hives"))
-    run = search_apart(BM, dataset, expansion.queries, 5, Runtime(store=store)).run
+    run = stored_search(BM, dataset, expansion.queries, 5, Runtime(store=store)).run
     assert [document for document, _ in run.top("1")] == ["a", "e", "d"], "e has a face and hives"
 
 
@@ -153,7 +152,7 @@ def test_a_query_whose_list_cannot_be_read_is_searched_as_it_is_and_counted(data
     assert expansion.queries[1] == SearchQuery(dataset.queries[1])
     assert (expansion.failures, expansion.failure_kinds, list(expansion.failed)) == (1, {kind: 1}, ["2"])
     assert f"1 of 3 queries got no text and are searched as they are (1 {kind})" in expansion.notices[0]
-    assert dict(search_apart(BM, dataset, expansion.queries, 5, Runtime(store=store)).run)["2"]
+    assert dict(stored_search(BM, dataset, expansion.queries, 5, Runtime(store=store)).run)["2"]
 
 
 def test_repairs_of_lists_are_counted_and_told(dataset, store):
@@ -179,7 +178,7 @@ def test_a_rewriter_replaces_the_query_in_one_search_whose_scores_stay(dataset, 
     expansion, llm = expanded("rewrite(any)", dataset, store, lambda request: "hives")
     assert texts(expansion.queries[0]) == [("hives", 1.0)]
     runtime = Runtime(store=store)
-    run = search_apart(BM, dataset, expansion.queries, 5, runtime).run
+    run = stored_search(BM, dataset, expansion.queries, 5, runtime).run
     plain = [SearchQuery(replace(query, text="hives")) for query in dataset.queries]
     assert dict(run) == dict(stored_search(BM, dataset, plain, 5, runtime).run)
     assert llm.prompts[0].startswith("Rewrite the request below")

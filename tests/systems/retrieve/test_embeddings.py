@@ -57,6 +57,15 @@ def test_a_second_run_encodes_nothing(corpus, store):
     assert again.encoded == []
 
 
+def test_an_encoder_that_states_no_time_is_timed(store, corpus):
+    class Untimed(LettersEncoder):
+        def encode(self, texts, role):
+            return Encoded(super().encode(texts, role).vectors, Cost(texts=len(texts)))
+
+    for cost in (embed_corpus(corpus, Untimed(), store).cost, embed_texts(["a"], "query", Untimed(), store).cost):
+        assert cost.seconds == cost.encoder_seconds > 0
+
+
 def test_a_failed_run_continues_at_the_missing_shard(corpus, store):
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(corpus, LettersEncoder(fail_after=6), store)
@@ -182,13 +191,13 @@ def asked(text, *generated, form=MEAN):
     ],
 )
 def test_generated_text_joins_the_query_s_vector_as_the_benchmark_does(store, search, vector):
-    assert query_vectors([search], LettersEncoder(), store).vectors.tolist() == [vector]
+    assert query_vectors([search], LettersEncoder(), store).arrays["vectors"].tolist() == [vector]
 
 
 def test_expanded_and_plain_queries_mix(store):
     searches = [asked("a"), asked("a", "c"), asked("b")]
     expected = [[1, 0, 0], [0.5, 0, 0.5], [0, 1, 0]]
-    assert query_vectors(searches, LettersEncoder(), store).vectors.tolist() == expected
+    assert query_vectors(searches, LettersEncoder(), store).arrays["vectors"].tolist() == expected
 
 
 def test_the_cost_of_vectors_is_reported_again_when_they_are_read(corpus, store):

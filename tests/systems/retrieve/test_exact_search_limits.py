@@ -53,7 +53,6 @@ from pathlib import Path
 import numpy as np
 from r2med.foundation.core.cost import Cost
 from r2med.systems.retrieve.vectors.embeddings import Embeddings
-from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 from r2med.systems.retrieve.exact.exact_search import search_exact
 from r2med.foundation.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -62,8 +61,8 @@ for start in range(0, 300, 2):
     folder = Path(sys.argv[1]) / str(start)
     folder.mkdir()
     np.save(folder / "vectors.npy", np.eye(300, dtype=np.float32)[start : start + 2])
-    shards.append(VectorShard(Artefact(folder, {"start": start, "cost": {}})))
-found = search_exact(np.eye(300, dtype=np.float32), Embeddings(tuple(shards), Cost()).blocks, 1, np.arange(300))
+    shards.append(Artefact(folder, {"start": start, "cost": {}}))
+found = search_exact(np.eye(300, dtype=np.float32), Embeddings(tuple(shards)).blocks, 1, np.arange(300))
 print(all(rows.tolist() == [row] for row, (rows, _) in enumerate(found)))
 """
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)

@@ -11,8 +11,8 @@ from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import retriever
 from r2med.foundation.runtime.stages import Stage
-from r2med.systems.retrieve.added_worth import METHODS
 from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.fused_rankings import METHODS
 from r2med.systems.retrieve.fusion import Fusion
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,14 @@ from r2med.data import Corpus
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.data.tables.importing import plan_import
 from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import Progress, listening
-from r2med.foundation.engine.work import Needs, Threads
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Encoded, Encoder, Role, open_encoder
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.ragged import Ragged, joined
-from r2med.systems.retrieve.vectors import known_vectors, vector_shard
+from r2med.systems.retrieve.vectors import known_vectors
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus
 from support.api_encoders import opened
 
@@ -80,77 +79,53 @@ def test_a_new_document_anywhere_is_the_only_one_that_is_encoded(store: Store, p
     assert (found.cost.texts, found.cost.seconds) == (whole.cost.texts, pytest.approx(whole.cost.seconds))
 
 
-def stored_vectors(store: Store) -> int:
-    """Return the number of vectors in all shards of documents."""
-    return sum(len(np.load(path)) for path in store.root.glob("vectors/*/vectors.npy"))
-
-
 @pytest.mark.usefixtures("small_shards")
-def test_vectors_of_known_texts_are_not_stored_again(store: Store) -> None:
+def test_a_text_keeps_its_vector_wherever_it_moves(store: Store) -> None:
     versions = [notes(12) for _ in range(4)]
     versions[1][5] = ("n5", "abc changed")
     versions[2] = [versions[1][place] for place in (11, 3, 7, 5, 1, 0, 2, 4, 6, 8, 9, 10)]
     versions[3] = [*versions[2][:4], ("new", "cba"), *versions[2][5:]]
-    for version, count in zip(versions, (12, 13, 13, 14), strict=True):
-        found = embed_corpus(Corpus.of(version), Counting(), store, reuse=True)
+    for version, new in zip(versions, (12, 1, 0, 1), strict=True):
+        encoder = Counting()
+        found = embed_corpus(Corpus.of(version), encoder, store, reuse=True)
+        assert len(encoder.encoded) == new
         again = embed_corpus(Corpus.of(version), Counting(dies=True), store, reuse=True)
         whole = embed_corpus(Corpus.of(version), Counting(), Store(store.root / "other"))
         for each in (found, again):
             assert np.array_equal(all_vectors(each), all_vectors(whole))
             assert each.cost.texts == 12
-        assert stored_vectors(store) == count
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_scattered_vectors_are_gathered_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_shard, "MAX_PARTS", 2)
-    embed_corpus(Corpus.of(notes(12)), Counting(), store, reuse=True)
-    scattered = Corpus.of(notes(12)[::-1])
-    found = embed_corpus(scattered, Counting(dies=True), store, reuse=True)
-    assert [len(shard.parts) for shard in found.shards] == [1, 1, 1]
-    whole = embed_corpus(scattered, Counting(), Store(store.root / "other"))
-    assert np.array_equal(all_vectors(found), all_vectors(whole))
-    assert stored_vectors(store) == 12
+def test_vectors_stay_when_those_of_the_earlier_corpus_are_removed(store: Store) -> None:
+    embed_corpus(Corpus.of(notes(6)), Counting(), store, reuse=True)
+    later = Corpus.of([("new", "cba"), *notes(6)])
+    first = all_vectors(embed_corpus(later, Counting(), store, reuse=True))
+    for shard in embed_corpus(Corpus.of(notes(6)), Counting(), store).shards:
+        store.discard("vectors", shard.path.name)
+    assert np.array_equal(all_vectors(embed_corpus(later, Counting(dies=True), store, reuse=True)), first)
 
 
-@pytest.mark.usefixtures("small_shards")
-@pytest.mark.parametrize("change", ["removed", "made again"])
-def test_a_corpus_whose_vectors_lay_in_another_one_is_encoded_again_if_they_are_gone(store: Store, change: str) -> None:
-    first, second = Corpus.of(notes(3)), Corpus.of([*notes(3), ("b", "b")])
-    third = Corpus.of([("b", "b"), ("c", "c")])
-    [source] = embed_corpus(first, Counting(), store, reuse=True).shards
-    [other] = embed_corpus(second, Counting(), store, reuse=True).shards
-    embed_corpus(third, Counting(), store, reuse=True)
-    store.discard("vectors", source.key)
-    store.discard("vectors", other.key)
-    if change == "made again":  # it now has the vectors of all its texts, at other places than before
-        embed_corpus(second, Counting(), store)
-    for corpus in (third, second, first):
-        whole = embed_corpus(corpus, Counting(), Store(store.root / "other"))
-        assert np.array_equal(all_vectors(embed_corpus(corpus, Counting(), store)), all_vectors(whole))
+def test_a_shard_states_the_libraries_of_copied_vectors(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("r2med.systems.retrieve.vectors.embeddings.versions_of", lambda encoder: {"torch": ["1.0"]})
+    embed_corpus(Corpus.of(notes(3)), Counting(), store, reuse=True)
+    monkeypatch.setattr("r2med.systems.retrieve.vectors.embeddings.versions_of", lambda encoder: {"torch": ["2.0"]})
+    for corpus, versions in ((notes(2), ["1.0"]), (notes(4), ["1.0", "2.0"])):
+        [shard] = embed_corpus(Corpus.of(corpus), Counting(), store, reuse=True).shards
+        assert shard.meta["versions"] == {"torch": versions}
 
 
-def test_a_node_makes_a_shard_again_that_took_vectors_from_elsewhere(store: Store) -> None:
-    class Node(Threads):
-        """An engine with its own store, from which results are copied."""
+def test_a_model_with_vectors_of_another_length_than_before_is_one_line(store: Store) -> None:
+    class Wider(Counting):
+        def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+            return Encoded(np.ones((len(texts), 3), dtype=np.float32))
 
-        def map(self, work: Any, items: Any, _: Store, needs: Needs) -> Any:
-            for item in items:
-                made = work(item, node)
-                shutil.copytree(made.path, store.root / "vectors" / made.path.name, dirs_exist_ok=True)
-                yield item, made
-
-    node, first, second = Store(store.root / "node"), Corpus.of(notes(3)), Corpus.of([*notes(3), ("b", "b")])
-    for corpus in (first, second):
-        found = embed_corpus(corpus, Counting(), store, Node(), reuse=True)
-    assert [len(shard.sources) for shard in found.shards] == [1]
-    shutil.rmtree(store.root / "vectors")
-    whole = embed_corpus(second, Counting(), store, Node(), reuse=True)
-    assert np.array_equal(all_vectors(found), all_vectors(whole))
-    assert [len(shard.sources) for shard in whole.shards] == [0]
+    embed_corpus(Corpus.of(notes(3)), Counting(), store, reuse=True)
+    with pytest.raises(UserError, match=r"vectors of different lengths, \[3, 13\]"):
+        embed_corpus(Corpus.of(notes(4)), Wider(), store, reuse=True)
 
 
-def test_the_vectors_of_tokens_are_not_stored_again(store: Store) -> None:
+def test_the_vectors_of_tokens_are_not_made_again(store: Store) -> None:
     class Tokens(Counting):
         shards_in = "token-vectors"
         shard_documents = 5
@@ -172,7 +147,6 @@ def test_the_vectors_of_tokens_are_not_stored_again(store: Store) -> None:
         for row in range(len(part))
     ]
     assert read == words
-    assert sum(len(np.load(path)) for path in store.root.glob("token-vectors/*/vectors.npy")) == 26 + 6
 
 
 @pytest.mark.usefixtures("small_shards")

@@ -11,9 +11,10 @@ from r2med import Dataset, Qrels, Query, Runtime, UserError
 from r2med.data import Corpus
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.store import Store
+from r2med.models.encoders import passages as passage_encoding
 from r2med.models.encoders.encoder import open_encoder
 from r2med.models.encoders.model_cards import Side, resolve_card
-from r2med.models.encoders.passage_encoder import PassageEncoder
+from r2med.models.encoders.passages import encode_passages
 from r2med.models.encoders.tokenize import TextTokenizer
 from r2med.systems.system import System
 from support.by_day import some_by_day
@@ -117,12 +118,11 @@ def test_passages_have_all_words_and_at_most_the_wanted_tokens(tokens: int, pair
 
 
 def test_progress_counts_documents_and_not_their_passages(monkeypatch: pytest.MonkeyPatch) -> None:
-    from r2med.models.encoders import passage_encoder
     from r2med.models.encoders.encoder import receiving
 
-    monkeypatch.setattr(passage_encoder, "DOCUMENTS_AT_ONCE", 2)
-    encoder = PassageEncoder(open_encoder(resolve_card("minilm"), ANY_DATASET, Runtime()), 24)
+    monkeypatch.setattr(passage_encoding, "DOCUMENTS_AT_ONCE", 2)
+    encoder = open_encoder(resolve_card("minilm"), ANY_DATASET, Runtime())
     received: list[int] = []
     with receiving(received.append):
-        encoder.encode_ragged(["heart", FILLER * 4, "lung"], "document")
+        encode_passages(encoder, ["heart", FILLER * 4, "lung"], 24)
     assert received == [2, 1]

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from r2med.foundation.engine.work import THREADS, Threads
+from r2med.foundation.engine.work import Threads
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import write_array
 from r2med.systems.retrieve.dense import proposals
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.exact.exact_search import search_exact
-from r2med.systems.retrieve.vectors.vector_shard import VectorShard
 
 SIZE, COUNT, K = 50, 40, 7
 
@@ -25,7 +24,7 @@ def shards(store):
             write_array(folder / "vectors.npy", vectors[start : start + SIZE])
             return {"start": start, "cost": {}}
 
-        return VectorShard(store.make("vectors", f"key{start}", build))
+        return store.make("vectors", f"key{start}", build)
 
     return [made(start) for start in range(0, len(vectors), SIZE)]
 
@@ -47,7 +46,7 @@ def test_the_proposals_of_nodes_give_the_same_hits_bit_for_bit(shards, store, mo
     monkeypatch.setattr(proposals, "GROUP_SHARDS", 6)
     ranks = np.random.default_rng(6).permutation(SIZE * COUNT).astype(np.int32)
     queries = np.random.default_rng(7).standard_normal((5, 24)).astype(np.float32)
-    blocks = [block for shard in shards for block in shard.blocks]
+    blocks = [(shard.meta["start"], shard.array("vectors")) for shard in shards]
     expected = search_exact(queries, blocks, K, ranks, cosine=cosine)
     work = ProposeNearest(queries, K, cosine, 2 << 30)
     for node, proposed in ((Node(store), 5 * K * 7), (Node(Store(store.root / "empty")), SIZE * COUNT)):
@@ -56,6 +55,5 @@ def test_the_proposals_of_nodes_give_the_same_hits_bit_for_bit(shards, store, mo
             sorted(zip(*map(np.ndarray.tolist, hit), strict=True)) for hit in expected
         ]
         assert 0 < node.proposed <= proposed
-    assert search_by_nodes(shards, work, ranks, THREADS, store) is None
     monkeypatch.setattr(proposals, "MIN_DOCUMENTS_PER_PROPOSAL", 1000)
     assert search_by_nodes(shards, work, ranks, Node(store), store) is None

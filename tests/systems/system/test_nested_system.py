@@ -15,7 +15,7 @@ from r2med.evaluation.records.record import Record, llms_of
 from r2med.foundation.core.spec import parse, printed_system
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
-from r2med.systems.retrieve.added_worth import RRF_K
+from r2med.systems.retrieve.fused_rankings import RRF_K
 from r2med.systems.system.system_specs import cross_product
 from support import chat_server as api
 from support.chat_models import setup

@@ -36,10 +36,10 @@ from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.answer_facts import CitedSentence, GivenAnswer
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, AnswerForm, Condition
 from r2med.evaluation.records.record import Record, record_key
+from r2med.evaluation.records.record_paths import files_beside, record_path
 from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.batch import RunPlan, plan_run
-from r2med.evaluation.running.evaluation import record_path, run_path
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.llm_cards import sampling_of
@@ -207,7 +207,7 @@ class AnswerPlan:
         systems = {system.name: system for system in self.retrieval.systems}
         for record in retrieved:
             dataset = datasets[record.dataset.name]
-            run = run_path(record_path(out, record.system, dataset, record.key, record.apart))
+            run = files_beside(record_path(out, record.system, dataset.name, record.key, record.apart)).run
             for reader in self.readers(systems[record.system]):
                 if self.runtime.setup.repeat and not any(self.varies(record, reader).values()):
                     continue

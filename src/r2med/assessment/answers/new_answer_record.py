@@ -22,14 +22,14 @@ from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm, Conditio
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import ANSWERS_SUFFIX, FORMATS, Record, record_key
 from r2med.evaluation.records.record_facts import StageFacts
+from r2med.evaluation.records.record_paths import file_stem, slug
 from r2med.evaluation.records.stored_records import StoredRecord
-from r2med.evaluation.running.evaluation import slug
 from r2med.evaluation.running.new_record import time_of_naming
 from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
-from r2med.foundation.store.files import tidy
+from r2med.foundation.store.locks import tidy
 from r2med.models.llm.chat import FROM_THE_MODEL
 
 log = logging.getLogger("r2med")
@@ -40,12 +40,8 @@ _SYSTEM_BYTES, _READER_BYTES = 110, 50
 
 def answer_record_path(out: Path, system: str, dataset: str, reader: str, key: str) -> Path:
     """Return the path of an answer record, in the folder of the records of its dataset."""
-    name = f"{_start(system, _SYSTEM_BYTES)}__{_start(reader, _READER_BYTES)}-{key[:10]}{ANSWERS_SUFFIX}"
+    name = f"{file_stem(system, _SYSTEM_BYTES)}__{file_stem(reader, _READER_BYTES)}-{key[:10]}{ANSWERS_SUFFIX}"
     return out.joinpath(*map(slug, dataset.split("/")), name)
-
-
-def _start(name: str, size: int) -> str:
-    return slug(name).encode()[:size].decode(errors="ignore")
 
 
 def write_answer_record(

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, 
 from r2med.assessment.panels.ratings import Ratings
 from r2med.assessment.review.kinds import KINDS, PASSAGE
 from r2med.assessment.rubrics.rubric import RUBRICS, VERDICT, Rubric, Verdict
-from r2med.data.deciding import decided
+from r2med.data.overlays import decided
 from r2med.foundation.core.errors import unknown
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

@@ -19,8 +19,9 @@ from r2med.assessment.training.sheet_page import sheet_page
 from r2med.assessment.training.training_formats import DEFAULT_FORMAT, FORMATS, TrainingFormat, formatted
 from r2med.assessment.training.training_rows import TrainingPair, TrainingRows, training_rows
 from r2med.data.dataset import Dataset
+from r2med.data.dataset_cards import bundled_cards, cards, demo_cards, is_known_set
 from r2med.data.fold_file import FOLDS_NAME, Folds, fold_folder
-from r2med.data.known_test_sets import all_test_sets, known_test_set
+from r2med.data.hub import is_fetched
 from r2med.data.loading import load_dataset
 from r2med.data.overlays import Overlay, add_labels
 from r2med.data.training_sheet import SHEET_NAME, SheetOverlay, TrainingFile, TrainingOverlap, TrainingSheet
@@ -77,7 +78,7 @@ class TrainingPlan:
         with.
         """
         _refuse_other_files(folder)
-        known = known_test_set(self.dataset)
+        known = _known_test_set(self.dataset)
         if known:  # before anything that takes long
             self._check_test_set(known)
         groups = query_groups(add_labels(self.dataset, self.overlays), self.synonyms)
@@ -256,8 +257,8 @@ class _TestSets:
 
     @classmethod
     def of(cls, dataset: Dataset, store: Store, rows: TrainingRows) -> _TestSets:
-        own = known_test_set(dataset)
-        known = dict(all_test_sets(store))
+        own = _known_test_set(dataset)
+        known = dict(_all_test_sets(store))
         at_hand = [load_dataset(name, store) for name, there in known.items() if there and name != own]
         found = overlaps(at_hand, _texts(rows))
         pairs = list(zip(at_hand, found, strict=True))
@@ -289,3 +290,22 @@ def _texts(rows: TrainingRows) -> Iterator[OtherText]:
             yield OtherText(f"reasoning of query {each.query.id}", each.reasoning)
     for document, text in rows.texts.items():
         yield OtherText(f"document {document}", text)
+
+
+# Known test sets: the datasets of cards, and the demo. Models that were trained with them cannot be tested on them.
+
+
+def _known_test_set(dataset: Dataset) -> str:
+    """Return the known test set that a dataset is, by its source or its fingerprint; empty if it is not one."""
+    if is_known_set(dataset.name, dataset.source, dataset.fingerprint):
+        return dataset.name
+    every_card = {**demo_cards(), **cards()}
+    return next((name for name, card in every_card.items() if card.fingerprint == dataset.fingerprint), "")
+
+
+def _all_test_sets(store: Store) -> Iterator[tuple[str, bool]]:
+    """Yield the name of each known test set, and True if it is on this machine, so that loading needs no network."""
+    yield from ((name, True) for name in sorted(demo_cards()))
+    for name, card in sorted(bundled_cards().items()):
+        by_hand = bool(card.by_hand) and (store.root / "by-hand" / name).is_dir()
+        yield name, by_hand or (card.hub is not None and is_fetched(card.hub, store))

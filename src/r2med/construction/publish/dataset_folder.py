@@ -27,7 +27,7 @@ from r2med.construction.publish.published_facts import (
     published_facts,
 )
 from r2med.construction.review_items import read_reviews
-from r2med.data.benchmark_names import own_name
+from r2med.data.dataset_cards import own_name
 from r2med.data.loading import load_new
 from r2med.data.publishing.croissant import croissant
 from r2med.foundation.core.errors import UserError

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from r2med.data.dataset_cards import Hub
 from r2med.foundation.core.errors import UserError, nearest
@@ -24,6 +24,9 @@ QUERY_NAMES = ("queries", "query", "examples")
 JUDGEMENT_NAMES = ("qrels", "default")
 PART_NAMES = (*CORPUS_NAMES, *QUERY_NAMES, *JUDGEMENT_NAMES, "aspects")
 """Names of configs on the hub, by the part of a dataset that they hold. The first that exists counts."""
+
+README = "README.md"
+"""The card of a repository."""
 
 TEST_SPLIT = "test"
 
@@ -91,19 +94,13 @@ def choose(found: Mapping[str, Splits], hub: Hub, names: Sequence[str] = ()) -> 
 
 def _named(hub: Hub, names: Sequence[str]) -> dict[Role, HubTable]:
     """Return the tables whose files a card names."""
-    assert hub.files is not None
     chosen: dict[Role, HubTable] = {}
-    patterns: dict[Role, str] = {
-        "documents": hub.files.documents,
-        "queries": hub.files.queries,
-        "judgements": hub.files.judgements,
-    }
-    for role, pattern in patterns.items():
+    for role, pattern in hub.files or ():
         files = tuple(sorted(name for name in names if pattern and _is_match(name, pattern)))
         if pattern and not files:
             raise UserError(f"{hub.repository} has no file {pattern!r}, which its card names as {role}")
         if files:
-            chosen[role] = HubTable(pattern, "", files)
+            chosen[cast("Role", role)] = HubTable(pattern, "", files)
     return chosen
 
 
@@ -214,7 +211,7 @@ def local_names(folder: Path) -> list[str]:
 
 def local_tables(root: Path) -> dict[str, Splits]:
     """Return config -> split -> files of a repository on disk."""
-    return tables(local_names(root), card_configs(root / "README.md"))
+    return tables(local_names(root), card_configs(root))
 
 
 def config_files(root: Path, config: str, split: str | None = None) -> list[Path]:
@@ -227,14 +224,18 @@ def config_files(root: Path, config: str, split: str | None = None) -> list[Path
     return [root / file for file in files]
 
 
-def card_configs(readme: Path) -> list[Mapping[str, Any]]:
-    """Return the configs that a repository card lists. A card of another shape has none."""
-    if not readme.is_file():
-        return []
+def card_configs(folder: Path) -> list[Mapping[str, Any]]:
+    """Return the configs that the card of a repository lists. A card of another shape has none."""
+    configs = card_metadata(folder).get("configs")
+    return [entry for entry in configs if isinstance(entry, dict)] if isinstance(configs, list) else []
+
+
+def card_metadata(folder: Path) -> Mapping[str, Any]:
+    """Return the fields at the top of the card of a repository; none if it has no card, or it cannot be read."""
     try:
         from huggingface_hub import metadata_load
 
-        configs = (metadata_load(readme) or {}).get("configs", ())
-    except Exception:  # no client, or any YAML error: the usual names of files are used
-        return []
-    return [entry for entry in configs if isinstance(entry, dict)] if isinstance(configs, list) else []
+        metadata = metadata_load(folder / README)
+    except Exception:  # no card, or any YAML error: the usual names of files are used, and the licence is not stated
+        return {}
+    return metadata if isinstance(metadata, dict) else {}

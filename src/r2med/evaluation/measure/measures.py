@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from r2med.data.dataset_cards import BENCHMARK, DatasetCard
 from r2med.foundation.core.errors import UserError, unknown
 
 FAMILIES = ("nDCG", "MAP", "R", "P", "MRR")
@@ -114,41 +112,3 @@ def heading(measure: str) -> str:
 
 AVERAGE = "average"
 """The label of the mean over all datasets of one group."""
-
-
-def group_means(
-    values: Mapping[str, float], cards: Mapping[str, DatasetCard | None], homes: Mapping[str, str]
-) -> dict[str, float]:
-    """Return label -> unweighted mean. Every dataset has the same weight, however many queries it has.
-
-    `homes` is the group of each dataset. The mean of one group has the label `AVERAGE`. If there are several groups,
-    each has a mean under its name, and there is no mean over all of them.
-    """
-    by_group: dict[str, dict[str, float]] = {}
-    for name, value in values.items():
-        by_group.setdefault(homes.get(name, ""), {})[name] = value
-    means = {
-        AVERAGE if len(by_group) == 1 else group: _mean(list(members.values())) for group, members in by_group.items()
-    }
-    averaged = next((members for members in by_group.values() if _has_tasks(members, cards)), {})
-    tasks = dict.fromkeys(task for name in averaged if (task := _task(cards.get(name))))
-    if len(tasks) > 1:
-        for task in tasks:
-            means[task] = _mean([v for name, v in averaged.items() if _task(cards.get(name)) == task])
-    apart = [name for name in averaged if (card := cards.get(name)) is not None and card.also_averaged_without]
-    if apart and len(apart) < len(averaged):
-        means[f"without {', '.join(apart)}"] = _mean([v for name, v in averaged.items() if name not in apart])
-    return means
-
-
-def _has_tasks(members: Mapping[str, float], cards: Mapping[str, DatasetCard | None]) -> bool:
-    """Return True if a group is the benchmark or its demo. Only they are also averaged by task."""
-    return any((card := cards.get(name)) is not None and BENCHMARK in card.groups for name in members)
-
-
-def _task(card: DatasetCard | None) -> str:
-    return card.task if card is not None else ""
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

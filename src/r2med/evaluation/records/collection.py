@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from shlex import quote
 
-from r2med.data.benchmark_names import is_known_set, is_reserved, own_name
+from r2med.data.dataset_cards import is_known_set, is_reserved, own_name
 from r2med.evaluation.records.last_named import last_named, version
 from r2med.evaluation.records.record import ANSWERS_SUFFIX, Kind, OtherFormatError, Record
 from r2med.evaluation.records.record_checks import record_faults

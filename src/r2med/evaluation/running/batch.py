@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -14,7 +13,6 @@ from r2med.data.dataset_word import each_dataset
 from r2med.data.loading import announce_fetching, load_dataset
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
-from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.system_names import name_fault
 from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
@@ -30,6 +28,9 @@ from r2med.systems.system import System
 from r2med.systems.system.suites import suite as read_suite
 from r2med.systems.system.system_specs import cross_product
 
+Expansions = dict[tuple[str, Setup], Expansion]
+"""Name of an expansion and settings -> its texts for a dataset. Systems share them, so the LLM is asked only once."""
+
 
 @dataclass(frozen=True)
 class RunPlan:
@@ -38,25 +39,23 @@ class RunPlan:
     systems: tuple[System, ...]
     data: tuple[str | Dataset, ...]
     runtime: Runtime
-    lock: Path | str = ""
-    """The file of the lock that the evaluation must keep to; empty without one."""
+    k: int = DEPTH
+    """Number of documents that are asked for, for each query."""
+    measure: str = str(HEADLINE_MEASURE)
+    """The measure of tables."""
     repeats: int = 1
     """Number of runs of a system that varies."""
     name: str = ""
     """What tables call the only system; empty if each is shown as typed."""
-    _expansions: dict[tuple[object, ...], Expansion] = field(default_factory=dict, compare=False, repr=False)
-    """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
+    lock: Lock | None = None
+    """The lock that the evaluation must keep to."""
+    lock_file: Path | str = ""
 
     def evaluate(
-        self,
-        out: Path | None,
-        k: int | None = None,
-        fresh: bool = False,
-        announce: Callable[[str], None] = lambda step: None,
+        self, out: Path | None, fresh: bool = False, announce: Callable[[str], None] = lambda step: None
     ) -> Results:
         """Evaluate every system on every dataset. A UserError is reported in its cell.
 
-        Without `k`, the depth is that of the lock, or the usual one.
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
         self.check_installed()
@@ -69,23 +68,21 @@ class RunPlan:
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
         faults = [_attempt(system.check, loaded, self.repeats) for system in self.systems]
-        if k is None:
-            k = self._locked.k if self._locked is not None else DEPTH
-        if self._locked is not None:
+        if self.lock is not None:
             for system, fault in zip(self.systems, faults, strict=True):
                 for dataset in loaded if fault is None else ():
-                    check_lock(self._locked, self.lock, system, dataset, k)
+                    check_lock(self.lock, self.lock_file, system, dataset, self.k)
+        expansions: list[Expansions] = [{} for _ in datasets]
         rows = []
         for system, fault in zip(self.systems, faults, strict=True):  # systems first, so that each model is loaded once
             row = []
-            for name, dataset in zip(self.dataset_names, datasets, strict=True):
-                error = fault if isinstance(fault, UserError) else dataset
-                if isinstance(error, UserError) or not isinstance(dataset, Dataset):
+            for name, dataset, shared in zip(self.dataset_names, datasets, expansions, strict=True):
+                if isinstance(error := fault or dataset, UserError):
                     row.append(Cell(self.name or system.name, name, error=str(error)))
-                    continue
-                row.append(self._cell(system, dataset, out, k, store, announce))
+                else:
+                    row.append(self._cell(system, dataset, shared, out, store, announce))
             rows.append(tuple(row))
-        return Results(tuple(rows), repeats=self.repeats)
+        return Results(tuple(rows), self.measure, self.repeats)
 
     def check_installed(self) -> None:
         """Raise MissingExtraError if a system needs an optional part that is not installed. No data are loaded."""
@@ -106,10 +103,6 @@ class RunPlan:
         varies = _attempt(lambda: system.varies)
         return self.repeats if varies is True else 1  # one that cannot run says so later
 
-    @cached_property
-    def _locked(self) -> Lock | None:
-        return Lock.read(self.lock) if self.lock else None
-
     @property
     def dataset_names(self) -> list[str]:
         """The name of each dataset. For a folder that is not loaded yet, this is its path."""
@@ -123,33 +116,29 @@ class RunPlan:
         self,
         system: System,
         dataset: Dataset,
+        expansions: Expansions,
         out: Path | None,
-        k: int,
         store: Store,
         announce: Callable[[str], None],
     ) -> Cell:
         """Return all repeats of a system on a dataset. Those that are left after an error are not run."""
-        cell, runs = Cell(self.name or system.name, dataset.name), self.runs(system)
+        runs, records, reused, error = self.runs(system), [], 0, ""
         for repeat in range(runs):
             announce(f"{dataset.name} · {system.name}" + (f" · repeat {repeat} of 0 to {runs - 1}" if runs > 1 else ""))
-            repeated = system.in_repeat(repeat) if runs > 1 else system
-            made = _attempt(self._evaluated, repeated, dataset, out, k, store)
-            if isinstance(made, UserError):
-                return replace(cell, error=f"repeat {repeat}: {made}" if repeat else str(made))
-            record, reused = made
-            cell = replace(cell, records=(*cell.records, record), reused=cell.reused + reused)
-        return cell
-
-    def _evaluated(
-        self, system: System, dataset: Dataset, out: Path | None, k: int, store: Store
-    ) -> tuple[Record, bool]:
-        system = system.in_repeat(system.repeat)
-        shared = _expansion_key(system, dataset)
-        fresh = store.policy == "fresh"
-        if shared not in self._expansions:
-            self._expansions[shared] = system.expand(dataset, store)
-        expansion = self._expansions[shared]
-        return evaluated(system, dataset, out, k, store, fresh, expansion, self._locked, self.name)
+            repeated = system.in_repeat(repeat if runs > 1 else system.repeat)
+            shared = repeated.expansion_name, repeated.runtime.setup
+            try:
+                if shared not in expansions:
+                    expansions[shared] = repeated.expand(dataset, store)
+                record, existed = evaluated(
+                    repeated, dataset, out, self.k, store, expansions[shared], self.lock, self.name
+                )
+            except UserError as fault:
+                error = f"repeat {repeat}: {fault}" if repeat else str(fault)
+                break
+            records.append(record)
+            reused += existed
+        return Cell(self.name or system.name, dataset.name, tuple(records), reused, error)
 
 
 def plan_run(
@@ -162,6 +151,8 @@ def plan_run(
     suite: str = "",
     lock: Path | str = "",
     repeats: int | None = None,
+    k: int | None = None,
+    measure: str | None = None,
     name: str = "",
     setup: Setup | Runtime,
 ) -> RunPlan:
@@ -169,21 +160,20 @@ def plan_run(
 
     Raises UserError if a name is unknown or a setting has no effect.
     """
+    if k is not None and k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
     if repeats is not None:
         check_repeats(repeats)
     runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
     specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker, runtime) for reranker in rerank]
     made = [system for system in systems if isinstance(system, System)]
-    if lock:
-        decided = Lock.read(lock)
+    shown = recorded_measure(measure or str(HEADLINE_MEASURE))
+    if decided := Lock.read(lock) if lock else None:
+        _check_is_locked(lock, decided, repeats, measure and shown)
+        repeats, k, shown = decided.repeats, k or decided.k, decided.measure
         if runtime.setup.dtype == "auto":  # which would be another precision on another device
             runtime = runtime.with_settings(**decided.model_settings())
-        if repeats is not None and repeats != decided.repeats:
-            raise UserError(
-                f"{lock}: its number of runs is {decided.repeats}, not {repeats}; a lock allows nothing else"
-            )
-        repeats = decided.repeats
         specs = specs or (list(decided.systems) if not (made or suite) else specs)
         data = data or list(decided.datasets)
     if suite:
@@ -196,20 +186,37 @@ def plan_run(
         specs, rerankers = [*specs, *rerankers], []
     calls = cross_product(specs, runtime.setup, expand=expand, rerank=rerankers, llms=llms)
     parsed = {system.name: system for system in [*made, *(System.parse(each, runtime) for each in calls)]}
-    if not parsed:
-        if runtime.setup.candidates is not None:
-            raise UserError(
-                "candidates (--candidates) needs a reranker: r2med run bge-reranker --candidates FILE",
-            )
+    _check_systems(tuple(parsed), name, lock, runtime)
+    sources = tuple(each_dataset(data or ["demo"]))
+    return RunPlan(
+        tuple(parsed.values()),
+        sources,
+        runtime,
+        k=k or DEPTH,
+        measure=shown,
+        repeats=repeats or 1,
+        name="" if name in parsed else name,
+        lock=decided,
+        lock_file=lock,
+    )
+
+
+def _check_is_locked(file: Path | str, lock: Lock, repeats: int | None, measure: str | None) -> None:
+    """Raise UserError if what was typed differs from what a lock decided. Its settings are compared with the data."""
+    if repeats is not None and repeats != lock.repeats:
+        raise UserError(f"{file}: its number of runs is {lock.repeats}, not {repeats}; a lock allows nothing else")
+    if measure is not None and measure != lock.measure:
+        raise UserError(f"{file}: its measure is {lock.measure}, not {measure}; a lock allows nothing else")
+
+
+def _check_systems(systems: Sequence[str], name: str, lock: Path | str, runtime: Runtime) -> None:
+    """Raise UserError if there is no system, or if a name cannot be that of the only one."""
+    if not systems and runtime.setup.candidates is not None:
+        raise UserError("candidates (--candidates) needs a reranker: r2med run bge-reranker --candidates FILE")
+    if not systems:
         raise UserError("no system to run: name one, such as bm25, or a suite")
-    if name:
-        _check_name(name, tuple(parsed), lock, runtime)
-        name = "" if name in parsed else name
-    return RunPlan(tuple(parsed.values()), tuple(each_dataset(data or ["demo"])), runtime, lock, repeats or 1, name)
-
-
-def _check_name(name: str, systems: Sequence[str], lock: Path | str, runtime: Runtime) -> None:
-    """Raise UserError if a name cannot be that of the systems of a run."""
+    if not name:
+        return
     if lock:
         raise UserError(f"{lock} says what its systems are called: leave out name (--name {quote(name)})")
     if len(systems) > 1:
@@ -234,25 +241,6 @@ def check_texts_are_used(plan: RunPlan) -> None:
             f"{given[0]} (--{given[0].replace('_', '-')}) is about texts of an LLM, and no system uses any: add "
             "expand (--expand hyde) and llms (--llm NAME)"
         )
-
-
-def shown_measure(measure: str | None, lock: Path | str | None) -> str:
-    """Return the measure of a table. Raises UserError if a lock decided another one than the one that is given."""
-    if not lock:
-        return recorded_measure(measure or str(HEADLINE_MEASURE))
-    decided = Lock.read(lock).measure
-    if measure is not None and recorded_measure(measure) != decided:
-        raise UserError(f"{lock}: its measure is {decided}, not {measure}; a lock allows nothing else")
-    return decided
-
-
-def _expansion_key(system: System, dataset: Dataset) -> tuple[object, ...]:
-    """Return everything that the texts of an expansion depend on within one run.
-
-    Datasets with the same contents may have other recorded texts beside them, and other cards, which prompts quote.
-    """
-    card = dataset.card.model_dump_json() if dataset.card else ""
-    return system.expansion_name, system.runtime.setup, dataset.name, dataset.folder, card, dataset.fingerprint
 
 
 def _spec(stage: object, runtime: Runtime) -> str:

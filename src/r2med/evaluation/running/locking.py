@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
 from itertools import combinations
 
-from r2med.data import Dataset
 from r2med.evaluation.comparison.one_group import of_one_group
-from r2med.evaluation.measure.measures import recorded_measure
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.used_labels import published_name
+from r2med.evaluation.running.batch import RunPlan
 from r2med.evaluation.running.lock_check import locked_settings
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.systems.system import System
 
 
-def locked_plan(
-    systems: Sequence[System], datasets: Sequence[Dataset], k: int, measure: str, baseline: str, repeats: int = 1
-) -> Lock:
-    """Return the lock of systems on datasets, with `repeats` runs of each system that varies."""
+def locked_plan(plan: RunPlan, baseline: str) -> Lock:
+    """Return the lock of the systems of a plan on its datasets."""
+    systems, datasets = plan.systems, plan.datasets()
     names = [system.name for system in systems]
     # A baseline is typed as any system is, and may not be in its canonical form.
     if baseline and (baseline := System.parse(baseline, systems[0].runtime).name) not in names:
@@ -29,19 +26,19 @@ def locked_plan(
     bases = {dataset.name: published_name(dataset) for dataset in datasets}
     of_one_group(bases, named=True)  # otherwise no comparison could keep to the lock
     for system in systems:
-        system.check(datasets, repeats)
+        system.check(datasets, plan.repeats)
     others = [name for name in names if name != baseline]
     return Lock(
         systems=tuple(names),
         datasets={dataset.name: dataset.fingerprint for dataset in datasets},
-        k=k,
+        k=plan.k,
         settings={
-            system.name: {dataset.name: locked_settings(system, dataset, k) for dataset in datasets}
+            system.name: {dataset.name: locked_settings(system, dataset, plan.k) for dataset in datasets}
             for system in systems
         },
-        measure=recorded_measure(measure),
+        measure=plan.measure,
         baseline=baseline,
         pairs=tuple((name, baseline) for name in others) if baseline else tuple(combinations(names, 2)),
-        repeats=repeats,
+        repeats=plan.repeats,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )

@@ -1,39 +1,56 @@
-"""Make the record of an evaluation: scores, costs, failures, versions and seeds."""
+"""Run a system on a dataset and make its record: scores, costs, failures, versions, seeds, and the files beside it."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs import write_run
 from r2med.evaluation.measure import relevant_ranks
 from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import Record, declared_stages
-from r2med.evaluation.records.record_facts import FileFacts, StageFacts
+from r2med.evaluation.records.record_facts import FileFacts, RunFacts, StageFacts
+from r2med.evaluation.records.record_paths import files_beside, slug
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
+from r2med.foundation.store import Store
+from r2med.foundation.store.files import sha256, write_atomically
+from r2med.foundation.store.library_versions import differing, listed, noted_versions
+from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import repeat_seed
+from r2med.systems.expand.expansion import Expansion
 from r2med.systems.system import Outcome, System
+
+log = logging.getLogger("r2med")
+
+_AGAIN = "fresh (--fresh)"
 
 
 def new_record(
     key: str,
     system: System,
     dataset: Dataset,
-    outcome: Outcome,
+    expansion: Expansion,
     settings: dict[str, Any],
+    store: Store,
+    path: Path | None,
     lock: str = "",
-    vector_versions: dict[str, list[str]] | None = None,
     name: str = "",
-    **files: FileFacts | None,
 ) -> Record:
-    """Return the record of a system on a dataset. `files` are the files beside it: run, traces and generated.
+    """Run a system on a dataset and return the record. With its path, the files beside it are written.
 
-    `vector_versions` are those of the libraries that made its vectors, where these were stored with them. `name` is
-    what tables call the system; empty for its own name.
+    `lock` is the digest of a lock, and `name` is what tables call the system; empty for its own name.
     """
+    with noted_versions() as versions:
+        outcome = system.run(dataset, store, settings["k"], expansion)
+    if others := differing(versions):
+        log.warning("%s: its stored vectors were made with %s; %s encodes again", system.name, others, _AGAIN)
     scores = dataset_scores(dataset, outcome.run)
     return Record(
         key=key,
@@ -49,15 +66,34 @@ def new_record(
         stages=tuple(_stage_facts(system, outcome, dataset)),
         seeds=dict(seeds_of(settings)),
         versions=installed_versions(),
-        vector_versions=vector_versions or {},
+        vector_versions=listed(versions),
         source=source_digest(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         offline=is_offline(),
         lock=lock,
         name=name,
         named=time_of_naming(),
-        **files,
+        **(_written(outcome, path, system.name, settings["k"]) if path is not None else {}),
     )
+
+
+def _written(outcome: Outcome, path: Path, system: str, depth: int) -> dict[str, FileFacts | None]:
+    """Write the files beside a record, and return what the record says of them."""
+    files = files_beside(path)
+    write_run(outcome.run, files.run, slug(system))
+    texts = [{"id": query, "texts": texts} for query, texts in outcome.generated.items()]
+    return {
+        "run": RunFacts(file=files.run.name, sha256=sha256(files.run), depth=depth),
+        "traces": _write_lines([outcome.traces], files.traces) if outcome.traces else None,
+        "generated": _write_lines(texts, files.generated) if texts else None,
+    }
+
+
+def _write_lines(values: Sequence[object], file: Path) -> FileFacts:
+    """Write each value as one line of JSON."""
+    lines = [json.dumps(value, ensure_ascii=False) for value in values]
+    write_atomically(file, to_unicode("\n".join(lines)).encode() + b"\n")
+    return FileFacts(file=file.name, sha256=sha256(file))
 
 
 def time_of_naming() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from r2med.data.dataset_cards import BENCHMARK, cards, groups, home_group
 from r2med.data.overlays import overlay_files
 from r2med.evaluation.comparison.comparison import Comparison, comparison
-from r2med.evaluation.measure.measures import AVERAGE, HEADLINE_MEASURE, group_means, recorded_measure
+from r2med.evaluation.measure.measures import AVERAGE, HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.collection import checked
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.stored_records import StoredRecord
@@ -245,21 +245,41 @@ def _published(column: Sequence[Cell]) -> str:
 
 
 def row_means(row: Row, measure: str) -> dict[str, float]:
-    """Return the averages of a row; empty if a value is missing, because that average could not be compared."""
-    cells = [(cell.record, cell.means[measure]) for cell in row if cell.record and measure in cell.means]
-    if not cells or len(cells) < len(row):
+    """Return label -> unweighted mean over datasets; empty if a value is missing, as it could not be compared.
+
+    The mean of one group of datasets has the label `AVERAGE`. Of several groups, each has a mean under its name, and
+    there is none over all of them. The datasets of the benchmark, or of its demo, are also averaged by task.
+    """
+    scored = [(cell.record, cell.means[measure]) for cell in row if cell.record and measure in cell.means]
+    if not scored or len(scored) < len(row):
         return {}
-    records = [record for record, _ in cells]
-    names = [record.dataset.name for record in records]
-    # Two folders may have the same name. Each counts.
-    keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
-    values = {key: value for key, (_, value) in zip(keys, cells, strict=True)}
-    known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
-    homes = {key: home_group(published_name(record.dataset)) for key, record in zip(keys, records, strict=True)}
-    means = group_means(values, known, homes)
-    if set(names) != set(groups()[BENCHMARK]):  # only the real benchmark has an average without Biology
-        means = {label: value for label, value in means.items() if not label.startswith("without ")}
+    by_group: dict[str, list[tuple[str, float]]] = {}
+    for record, value in scored:
+        by_group.setdefault(home_group(published_name(record.dataset)), []).append((record.dataset.name, value))
+    means = {
+        AVERAGE if len(by_group) == 1 else group: _mean(value for _, value in members)
+        for group, members in by_group.items()
+    }
+    by_task = (_benchmark_means(members, alone=len(by_group) == 1) for members in by_group.values())
+    return means | next(filter(None, by_task), {})
+
+
+def _benchmark_means(members: Sequence[tuple[str, float]], alone: bool) -> dict[str, float]:
+    """Return the means by task of (dataset, value); and without Biology, if the row is the whole benchmark alone."""
+    known = [(card, value) for name, value in members if (card := cards().get(name.removeprefix("demo/"))) is not None]
+    if not any(BENCHMARK in card.groups for card, _ in known):
+        return {}
+    tasks = list(dict.fromkeys(card.task for card, _ in known if card.task))
+    means = {task: _mean(value for card, value in known if card.task == task) for task in tasks if len(tasks) > 1}
+    if alone and {name for name, _ in members} == set(groups()[BENCHMARK]):
+        apart = [card.name for card, _ in known if card.also_averaged_without]
+        means[f"without {', '.join(apart)}"] = _mean(value for card, value in known if card.name not in apart)
     return means
+
+
+def _mean(values: Iterable[float]) -> float:
+    numbers = list(values)
+    return sum(numbers) / len(numbers)
 
 
 def row_seconds(row: Row) -> float | None:

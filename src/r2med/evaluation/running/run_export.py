@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
+from r2med.evaluation.records.record_paths import slug
 from r2med.evaluation.records.stored_records import StoredRecord
-from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import write_atomically
 

@@ -24,7 +24,7 @@ from r2med.evaluation.running.results import (
 )
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.pages.cells import Column, Marked, Value
-from r2med.foundation.pages.page import Page, Paragraph, Section, Table
+from r2med.foundation.pages.page import Content, Page, Paragraph, Section, Table
 from r2med.foundation.text.plurals import counted
 
 FAILED = {
@@ -49,14 +49,16 @@ DEMO_CAPTION = (
     "The demo was written so that BM25 fails. hyde(qwen-coder) reads recorded texts of a small LLM; "
     "hyde(author) is an upper bound: written by hand by the author of the demo."
 )
+NEXT_CAPTION = "Next, the real benchmark: r2med run bm25 --data R2MED"
+MORE_TABLES = "--all-tables shows costs, averages by task and explanations too."
 
 
-def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tables: bool = True) -> Page:
+def run_page(results: Results, out: Path, demo: bool, with_all_tables: bool = True) -> Page:
     """Return the page with scores, failures, errors and the folder of the records.
 
     With all tables it also has averages by task, costs and aspects, with explanations of their terms.
     """
-    sections = [_scores(results, measure, with_all_tables)] if results.records else []
+    sections = [_scores(results, with_all_tables)] if results.records else []
     failed = (*failure_lines(results.records), *_unranked(results.records))
     parts = [Paragraph(line, "warning", no_wrap=True) for line in failed]
     parts += [Paragraph(line, "error", no_wrap=True) for line in _errors(results)]
@@ -65,29 +67,35 @@ def run_page(results: Results, measure: str, out: Path, demo: bool, with_all_tab
         again = f", {reused} of them reused (fresh (--fresh) makes them again)" if reused else ""
         line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/"
         parts.append(Paragraph(f"{line}{again}.", no_wrap=True))
-    if demo:
-        parts += [
-            Paragraph(DEMO_CAPTION),
-            Paragraph("Next, the real benchmark: r2med run bm25 --data R2MED"),
-        ]
-    return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
+    captions = [DEMO_CAPTION, NEXT_CAPTION] if demo else []
+    captions += [] if with_all_tables else [MORE_TABLES]
+    return Page("Scores of retrieval systems", [*sections, Section("", [*parts, *captions])], kind="run")
 
 
-def _scores(results: Results, measure: str, with_all_tables: bool) -> Section:
+def _scores(results: Results, with_all_tables: bool) -> Section:
     """Return the tables of scores, with explanations of their terms below."""
+    measure = results.measure
     means = [row_means(row, measure) for row in results.rows]
-    tables = [_score_table(results, measure, means), *_repeat_tables(results, measure)]
-    captions = [Paragraph(caption, "quiet") for caption in _run_captions(results)]
+    runs = [runs_cell(row) for row in results.rows]
+    tables, captions = [_score_table(results, means, runs)], []
+    if any(len(cell.records) > 1 for cell in results):
+        tables.append(_repeat_table(results))
+        captions.append(REPEATS_CAPTION)
+    if ONE_RUN in runs:
+        captions.append(ONE_RUN_CAPTION)
+    if all(record.offline for record in results.records):
+        captions.append(OFFLINE_CAPTION)
     if with_all_tables:
-        more_tables, explanations = _more_tables(results, measure, means)
+        more_tables, explanations = _more_tables(results, means)
         tables += more_tables
-        captions += [Paragraph(explanation, "quiet") for explanation in explanations]
+        captions += explanations
+    parts: list[Content] = [*tables, *(Paragraph(caption, "quiet") for caption in captions)]
     if not any(measure in record.mean for record in results.records):
-        captions.append(Paragraph(f"No dataset here has the labels that {measure} needs."))
-    return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
+        parts.append(Paragraph(f"No dataset here has the labels that {measure} needs."))
+    return Section(f"{measure} × 100", parts, aside=_sizes(results))
 
 
-def _more_tables(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> tuple[list[Table], list[str]]:
+def _more_tables(results: Results, means: Sequence[Mapping[str, float]]) -> tuple[list[Table], list[str]]:
     """Return the tables of averages by task, costs and aspects, and explanations of the terms of all tables."""
     tables = []
     others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
@@ -103,34 +111,34 @@ def _more_tables(results: Results, measure: str, means: Sequence[Mapping[str, fl
     return tables, captions
 
 
-def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Table:
-    heads = [short_name(cell.dataset) for cell in results.rows[0]]
-    rows = [[cell.means.get(measure) for cell in row] for row in results.rows]
+def _score_table(results: Results, means: Sequence[Mapping[str, float]], runs: Sequence[str]) -> Table:
     labels = results.averages
+    heads = [short_name(name) for name in results.datasets]
     heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in labels]
-    rows = [[*row, *(mean.get(label) for label in labels)] for row, mean in zip(rows, means, strict=True)]
-    table = _points_table("system", heads, results.systems, rows)
+    scores = [
+        [*(cell.means.get(results.measure) for cell in row), *(mean.get(label) for label in labels)]
+        for row, mean in zip(results.rows, means, strict=True)
+    ]
+    table = _points_table("system", heads, results.systems, scores)
     if not results.shows_runs:
         return table
-    runs = [[*cells, runs_cell(row)] for cells, row in zip(table.rows, results.rows, strict=True)]
-    return Table([*table.columns, Column("runs")], runs)
+    rows = [[*cells, words] for cells, words in zip(table.rows, runs, strict=True)]
+    return Table([*table.columns, Column("runs")], rows)
 
 
-def _repeat_tables(results: Results, measure: str) -> Iterator[Table]:
-    """Yield a table with the score of every run, if a system was run several times."""
-    most = max((len(cell.records) for cell in results), default=0)
-    if most < 2:
-        return
+def _repeat_table(results: Results) -> Table:
+    """Return a table with the score of every run."""
+    most = max(len(cell.records) for cell in results)
     rows: list[list[Value]] = []
     for row in results.rows:
         for cell in row:
-            scores = [record.mean[measure] for record in cell.records if measure in record.mean]
+            scores = [record.mean[results.measure] for record in cell.records if results.measure in record.mean]
             if len(scores) > 1:
                 name = cell.system if len(row) == 1 else f"{cell.system} on {short_name(cell.dataset)}"
                 shown = [points_cell(score) for score in scores]
                 rows.append([name, *shown, *[None] * (most - len(shown)), points_cell(stdev(scores))])
     heads = [*(f"repeat {number}" for number in range(most)), "SD"]
-    yield Table([Column("each run"), *(Column(head, "score") for head in heads)], rows)
+    return Table([Column("each run"), *(Column(head, "score") for head in heads)], rows)
 
 
 def _aspect_tables(results: Results) -> Iterator[Table]:
@@ -177,15 +185,6 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Table:
         Column("failed", "integer"),
     )
     return Table(columns, rows)
-
-
-def _run_captions(results: Results) -> Iterator[str]:
-    if any(len(cell.records) > 1 for cell in results):
-        yield REPEATS_CAPTION
-    if any(runs_cell(row) == ONE_RUN for row in results.rows):
-        yield ONE_RUN_CAPTION
-    if all(record.offline for record in results.records):
-        yield OFFLINE_CAPTION
 
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:

@@ -60,21 +60,10 @@ class BuiltInStages:
     """Value of that field -> class."""
 
 
-@cache
-def built_in_stages(kind: Kind) -> BuiltInStages:
-    """Return the stages of a kind that come with r2med."""
-    return BuiltInStages(**_built_in_names().get(kind, {}))
-
-
-def card_folders() -> Mapping[str, str]:
-    """Return kind of card or other data file -> its folder inside this package."""
-    folders: dict[str, str] = _built_in_names()["folders"]
-    return folders
-
-
-@cache
-def _built_in_names() -> dict[str, Any]:
-    return tomllib.loads(resources.files("r2med").joinpath("names.toml").read_text(encoding="utf-8"))
+_NAMES: dict[str, Any] = tomllib.loads(resources.files("r2med").joinpath("names.toml").read_text(encoding="utf-8"))
+BUILT_IN_STAGES: Mapping[Kind, BuiltInStages] = {kind: BuiltInStages(**_NAMES.get(kind, {})) for kind in NOUNS}
+CARD_FOLDERS: Mapping[str, str] = _NAMES["folders"]
+"""Kind of card or other data file -> its folder inside this package."""
 
 
 # What installed packages add
@@ -140,7 +129,7 @@ def folders_of(kind: str) -> list[Traversable]:
 
 
 def _built_in_folder(kind: str) -> Traversable:
-    return resources.files("r2med").joinpath(card_folders()[kind])
+    return resources.files("r2med").joinpath(CARD_FOLDERS[kind])
 
 
 def _own_folders(kind: str) -> list[Path]:
@@ -362,16 +351,16 @@ def validated(card: type[CardType], content: Mapping[str, Any], file: Traversabl
 
 def kind_of(name: str) -> Kind | None:
     """Return the kind of a stage of systems; None if it is unknown, or if its position decides, as for hf:ORG/NAME."""
-    base = name.partition(":")[0]
     for kind in KINDS:
-        if name in built_in_stages(kind).names or base in _cards_of_stages(kind):
+        if _is_built_in(name, kind):
             return kind
     return next((kind for kind in KINDS if name in _plugged(kind)), None)
 
 
 def known_names(kind: Kind) -> list[str]:
     """Return the names of all stages of a kind."""
-    return [*built_in_stages(kind).names, *sorted(_cards_of_stages(kind)), *_plugged(kind)]
+    stages = BUILT_IN_STAGES[kind]
+    return [*stages.names, *sorted({name for cards in stages.cards for name in raw_cards(cards)}), *_plugged(kind)]
 
 
 def stage_class(name: str, kind: Kind) -> type[Any]:
@@ -392,7 +381,7 @@ def _built_in_class(name: str, kind: Kind) -> str:
 
     Raises UserError if the field `form` of a card has a wrong value.
     """
-    stages = built_in_stages(kind)
+    stages = BUILT_IN_STAGES[kind]
     if prefix := next(filter(name.startswith, stages.prefixes), ""):
         return stages.prefixes[prefix]
     if name in stages.names:
@@ -413,11 +402,9 @@ def _class_of_form(card: RawCard, forms: Mapping[str, str]) -> str:
 
 
 def _is_built_in(name: str, kind: Kind) -> bool:
-    return name in built_in_stages(kind).names or name in _cards_of_stages(kind)
-
-
-def _cards_of_stages(kind: Kind) -> set[str]:
-    return {name for folder in built_in_stages(kind).cards for name in raw_cards(folder)}
+    """Return True if a stage of this kind has code or a card of this name: of r2med, of a plugin or of the user."""
+    stages = BUILT_IN_STAGES[kind]
+    return name in stages.names or any(name.partition(":")[0] in raw_cards(cards) for cards in stages.cards)
 
 
 def _plugged(kind: Kind) -> dict[str, type[Any]]:

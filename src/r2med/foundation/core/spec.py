@@ -145,14 +145,14 @@ def parse(spec: str) -> Calls:
     """Return the stages of a system, each as the calls to be fused."""
     _check_balance(spec)  # as typed, so that positions in messages are those of the user
     _refuse_braces(spec)
-    return tuple(_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec))
+    return tuple(_fused(stage, spec) for stage in split(spec.replace("->", "→"), "→", spec))
 
 
 def parse_stage(text: str) -> tuple[Call, ...]:
     """Return the calls of one stage."""
     _check_balance(text)
     _refuse_braces(text)
-    return _stage(text.replace("->", "→"), text)
+    return _fused(text.replace("->", "→"), text)
 
 
 def printed_system(calls: Calls) -> str:
@@ -178,7 +178,8 @@ def joined_stages(stages: Iterable[object]) -> str:
     return ARROW.join(map(str, stages))
 
 
-def _stage(text: str, spec: str) -> tuple[Call, ...]:
+def _fused(text: str, spec: str) -> tuple[Call, ...]:
+    """Return the calls of one stage."""
     return tuple(_call(part, spec) for part in split(text, "+", spec))
 
 
@@ -188,7 +189,9 @@ def bracketed(calls: Calls) -> Call:
 
 
 def _call(text: str, spec: str) -> Call:
-    text, depth = _depth(text.strip())
+    # Only digits at the very end: a revision after a model name, as in hf:org/model@main, is not a depth.
+    at = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text.strip(), re.DOTALL)
+    text, depth = (at[1], int(at[2])) if at else (text.strip(), None)
     if text.startswith("[") and _closing(text) == len(text) - 1:
         return replace(bracketed(parse(text[1:-1])), depth=depth)
     name, paren, rest = text.partition("(")
@@ -229,12 +232,6 @@ def _closing(text: str) -> int:
     """Return the position of the bracket that closes the first one."""
     depths = itertools.accumulate((sign in "([{") - (sign in ")]}") for sign in text)
     return next(index for index, depth in enumerate(depths) if depth == 0)
-
-
-def _depth(text: str) -> tuple[str, int | None]:
-    # Only digits at the very end: a revision after a model name, as in hf:org/model@main, is not a depth.
-    match = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text, re.DOTALL)
-    return (match[1], int(match[2])) if match else (text, None)
 
 
 def _key_value(argument: str) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from r2med.foundation.core.errors import UserError, expected_type, unknown
 from r2med.foundation.core.flags import DATA, LLMS, MODELS, WHAT, Flag, as_list
@@ -234,15 +234,12 @@ class Setup(BaseModel):
     store: Annotated[Store | None, Flag("Where artefacts are kept. None is R2MED_HOME.")] = None
 
     def __init__(self, **settings: Any) -> None:
+        if settings.get("generations") is not None:
+            settings["recorded"] = True
         try:
             super().__init__(**settings)
         except ValidationError as error:
             raise _explained(error) from None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_texts_of_named_folder(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        return {**settings, "recorded": True} if settings.get("generations") is not None else settings
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Setup) and self._compared() == other._compared()

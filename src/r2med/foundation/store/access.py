@@ -25,22 +25,20 @@ def private_folder(folder: Path) -> None:
 def give_access(path: Path, file: int | None = None) -> None:
     """Let those use a file or folder of this process who may use the folder that it is in: its owner, or a group.
 
-    An open `file` is given by its number, because another one may have its name by now.
+    A folder in which everybody may write, as /tmp, shares nothing. An open `file` is given by its number, because
+    another one may have its name by now.
     """
     parent = path.parent.stat()
-    if is_shared(path.parent):
+    is_shared = bool(parent.st_mode & stat.S_IWGRP) and not parent.st_mode & stat.S_IWOTH
+    if is_shared:
         with contextlib.suppress(OSError):  # this user is not in that group
             os.chown(path if file is None else file, -1, parent.st_gid)
-    if file is not None:
-        os.fchmod(file, 0o660 if is_shared(path.parent) else 0o600)
-    elif path.is_dir():
+    if path.is_dir():
         # The files in a folder with this bit get its group, also those that a library writes.
-        path.chmod(0o770 | stat.S_ISGID if is_shared(path.parent) else 0o700)
+        mode = 0o770 | stat.S_ISGID if is_shared else 0o700
     else:
-        path.chmod(0o660 if is_shared(path.parent) else 0o600)
-
-
-def is_shared(folder: Path) -> bool:
-    """Return True if a group shares a folder. One in which everybody may write, as /tmp, shares nothing."""
-    mode = folder.stat().st_mode
-    return bool(mode & stat.S_IWGRP) and not mode & stat.S_IWOTH
+        mode = 0o660 if is_shared else 0o600
+    if file is None:
+        path.chmod(mode)
+    else:
+        os.fchmod(file, mode)

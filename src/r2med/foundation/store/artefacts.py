@@ -1,8 +1,8 @@
 """The store: folders of files whose keys name all their inputs. A folder is complete or absent.
 
-An artefact is built in a folder beside its final path, flushed to the disk and renamed. A folder with its final name is
-therefore complete, and is opened as it is. A killed process leaves only the first folder, and its lock is free. It is
-removed when somebody looks for an artefact of the same kind.
+An artefact is built in a folder of `scratch`, flushed to the disk and renamed. So a folder with its final name is
+complete, and is opened as it is. A killed process leaves only the first folder, and its lock is free. It is removed
+when the next artefact is made.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import copy
 import json
 import logging
 import os
-import re
 import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -32,7 +31,7 @@ from r2med.foundation.store.access import give_access, private_folder
 from r2med.foundation.store.dataset_labels import Labels, add_labels
 from r2med.foundation.store.files import map_array, sync, write_atomically
 from r2med.foundation.store.library_versions import listed, note_versions, noted_versions
-from r2med.foundation.store.locks import exclusive, held, sweep
+from r2med.foundation.store.locks import exclusive, held
 from r2med.foundation.store.reads import current_reads
 
 log = logging.getLogger("r2med")
@@ -62,10 +61,6 @@ class Artefact:
         """Return one array, memory-mapped."""
         return map_array(self.path / f"{name}.npy")
 
-    def file(self, name: str) -> Path:
-        """Return the path of one file."""
-        return self.path / name
-
 
 class Store:
     """A folder of artefacts, root/kind/key/, and a policy of what is kept and used again."""
@@ -78,9 +73,9 @@ class Store:
         """Identifies the view of a run that uses only what it made, also on other machines. Empty for other views."""
         self.identity = object()
         """Tells stores apart that were opened apart. Views with other labels share it."""
-        self._swept: set[Path] = set()
         self._opened = SharedObjects()
-        self._folders = SharedObjects()
+        self._output = self.root if self.keeps_questions or self.is_writable else _temporary_folder()
+        """The folder of new artefacts: the root, or a temporary folder if a live store cannot be written."""
         self._ends = contextlib.ExitStack()  # folders that end with the process
         self.labels = Labels()
         """What the data belongs to that is made or used through this view."""
@@ -91,7 +86,13 @@ class Store:
         All that is put into the store or read from it through the view gets these labels.
         """
         view = copy.copy(self)
-        view.labels = (Labels() if alone else self.labels).with_more(datasets, model)
+        labels = Labels() if alone else self.labels
+        names = [name for name in datasets if name]
+        view.labels = Labels(
+            datasets=tuple(sorted({*labels.datasets, *names})),
+            dataset=(names or [labels.dataset])[-1],
+            model=model or labels.model,
+        )
         return view
 
     def with_policy(self, policy: StorePolicy) -> Store:
@@ -112,15 +113,12 @@ class Store:
 
         Vectors of embedding APIs are kept, because they contain no text.
         """
-        root = self.root if self.keeps_questions or folder == "api" else self._answers
+        keeps = self.keeps_questions or folder == "api"
+        root = self.root if keeps else self._opened.get("answers", self._until_the_end).value
         return root / folder / f"{name}.sqlite"
 
-    @property
-    def _answers(self) -> Path:
-        """The folder of answers that end with the process."""
-        return self._folders.get("answers", self._until_the_end).value
-
     def _until_the_end(self) -> Path:
+        """Return a new folder of answers that end with the process."""
         atexit.register(self._ends.close)
         return self._ends.enter_context(self.scratch())
 
@@ -128,18 +126,6 @@ class Store:
     def is_writable(self) -> bool:
         """True if new artefacts can be kept in the folder of this store, or if the folder can be made."""
         return os.access(next(folder for folder in (self.root, *self.root.parents) if folder.exists()), os.W_OK)
-
-    @property
-    def _output(self) -> Path:
-        """The folder of new artefacts: the root, or a temporary folder if a live store cannot be written."""
-        return self.root if self.keeps_questions else self._folders.get("output", self._live_output).value
-
-    def _live_output(self) -> Path:
-        if self.is_writable:
-            return self.root
-        folder = Path(tempfile.mkdtemp(prefix="r2med-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return folder
 
     def _path(self, kind: str, name: str) -> Path:
         """Return the path of stored data. What this process made comes before what the root has."""
@@ -166,9 +152,17 @@ class Store:
 
     def get(self, kind: str, key: str) -> Artefact | None:
         """Return the artefact, or None if it is missing."""
-        artefact = self._look(kind, key)
+        path = self._path(kind, key)
+        try:
+            artefact = Artefact(path, json.loads((path / META).read_bytes())) if self.usable(key) else None
+        except FileNotFoundError:
+            artefact = None
         if (reads := current_reads()) is not None:
             reads.add_artefact(kind, key, found=artefact is not None)
+        if artefact is not None:
+            note_versions(artefact.meta)
+            with contextlib.suppress(OSError):  # a read-only store is fine
+                add_labels(path, artefact.meta, self.labels.datasets)
         return artefact
 
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
@@ -179,35 +173,43 @@ class Store:
         """
         if (artefact := self.get(kind, key)) is not None:
             return artefact
-        with self._locked(kind, key) as locked:
-            if (artefact := self._look(kind, key)) is not None:  # another process was faster
+        with self._locked(kind, key), self.scratch() as work:
+            if (artefact := self.get(kind, key)) is not None:  # another process was faster
                 return artefact
-            path = self._cleared(kind, key, locked)
-            with held(lambda: _work_folder(path)) as work:
-                try:
-                    started = time.perf_counter()
-                    with noted_versions() as versions:
-                        meta = {**(build(work) or {}), **self.labels.as_meta()}
-                        note_versions(meta)
-                    meta |= {"versions": listed(versions)} if versions else {}
-                    meta.setdefault("seconds", round(time.perf_counter() - started, 6))
-                    return self._put(work, path, meta)
-                except BaseException:
-                    _remove(work)
-                    raise
+            started = time.perf_counter()
+            with noted_versions() as versions:
+                meta = build(work) or {}
+                note_versions(meta)
+            meta = {**meta, **({"versions": listed(versions)} if versions else {})}
+            meta.setdefault("seconds", round(time.perf_counter() - started, 6))
+            return self._put(kind, key, work, meta)
 
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
-        """Add a finished folder on the store's file system whose key was known only after it was written."""
-        with self._locked(kind, key) as locked:
-            try:
-                if (artefact := self._look(kind, key)) is not None:
-                    _remove(folder)
-                    return artefact
-                note_versions(meta)
-                return self._put(folder, self._cleared(kind, key, locked), {**meta, **self.labels.as_meta()})
-            except BaseException:
-                _remove(folder)
-                raise
+        """Return the artefact; if it is missing, make it of a folder of `scratch` whose key was not known before."""
+        with self._locked(kind, key):
+            return self._put(kind, key, folder, meta)
+
+    def _put(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
+        """Flush a finished folder to the disk and move it to its final path. If there is an artefact, that one stays.
+
+        The caller holds the lock of the key. Where a file system has no locks, another process may have been faster.
+        """
+        if (artefact := self.get(kind, key)) is not None:
+            return artefact
+        meta = {**meta, **self.labels.as_meta()}
+        (folder / META).write_text(json.dumps(meta, indent=1))
+        add_labels(folder, meta, self.labels.datasets)
+        for path in (*folder.rglob("*"), folder):
+            give_access(path)
+            sync(path)
+        path = self._output / kind / key
+        private_folder(path.parent)
+        if path.exists():  # a fresh view did not make it, or it has no metadata
+            self._remove(path)
+        folder.replace(path)
+        sync(path.parent)
+        self.note_made([key])
+        return Artefact(path, meta)
 
     def discard(self, kind: str, key: str) -> None:
         """Remove an artefact. Raises UserError if others may be using it and the file system has no locks."""
@@ -218,19 +220,23 @@ class Store:
                     f"{path} is not removed: its file system has no locks, so other runs may be using it: end them, "
                     "remove that folder and run again, or set R2MED_HOME to a folder on a local disk"
                 )
-            _remove(path)
+            self._remove(path)
 
-    @contextlib.contextmanager
-    def scratch(self) -> Iterator[Path]:
-        """Yield a new empty folder for work in progress, which may be passed to `add`. Afterwards it is removed."""
-        base = self._output / SCRATCH
-        private_folder(base)
-        sweep(base.iterdir())
-        with held(lambda: _work_folder(base / "work")) as folder:
-            try:
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+    def _remove(self, path: Path) -> None:
+        """Delete a folder so that no process finds it half-deleted under its name."""
+        with contextlib.suppress(OSError), self.scratch() as doomed:
+            path.replace(doomed / path.name)
+
+    def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[bool]:
+        private_folder(self._output / "locks")
+        return exclusive(self._output / "locks" / f"{kind}-{key}")
+
+    def scratch(self) -> contextlib.AbstractContextManager[Path]:
+        """Return a block with a new empty folder for work in progress, which may be passed to `add`.
+
+        Afterwards it is removed. At the beginning, those of dead processes are.
+        """
+        return held(self._output / SCRATCH / "work", private_folder)
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None if it is missing or unreadable."""
@@ -239,15 +245,17 @@ class Store:
             return None
         if not {*self.labels.datasets} <= {*note["datasets"]}:
             with contextlib.suppress(OSError):  # a read-only store is fine
-                self._write_note(key, note["value"], note["datasets"])
+                self.remember(key, note["value"])
         value: dict[str, Any] = note["value"]
         return value
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
         """Save a small fact that can be computed again, such as the digest of a file."""
-        note = self._note(key)
-        if note is None or note["value"] != value or not {*self.labels.datasets} <= {*note["datasets"]}:
-            self._write_note(key, value, note["datasets"] if note else ())
+        before = self._note(key)
+        datasets = sorted({*(before["datasets"] if before else ()), *self.labels.datasets})
+        note = {"value": value, "datasets": datasets}
+        if note != before:
+            write_atomically(self._output / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
         self.note_made([key])
 
     def forget(self, key: str) -> None:
@@ -267,60 +275,6 @@ class Store:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def _write_note(self, key: str, value: dict[str, Any], datasets: Iterable[str]) -> None:
-        names = sorted({*datasets, *self.labels.datasets})
-        note = {"value": value, **({"datasets": names} if names else {})}
-        private_folder(self._output / "notes")
-        write_atomically(self._output / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
-
-    def _look(self, kind: str, key: str) -> Artefact | None:
-        path = self._path(kind, key)
-        self._sweep(path.parent)
-        if not self.usable(key):
-            return None
-        try:
-            artefact = Artefact(path, json.loads((path / META).read_bytes()))
-        except FileNotFoundError:
-            return None
-        note_versions(artefact.meta)
-        with contextlib.suppress(OSError):  # a read-only store is fine
-            add_labels(path, artefact.meta, self.labels.datasets)
-        return artefact
-
-    def _sweep(self, folder: Path) -> None:
-        """Remove the leftovers of killed processes, once for each kind. A corpus may have thousands of shards."""
-        if folder not in self._swept:
-            self._swept.add(folder)
-            sweep(path for path in (folder.iterdir() if folder.is_dir() else ()) if is_work(path))
-
-    def _cleared(self, kind: str, key: str, locked: bool) -> Path:
-        """Return the final path, after removing what killed processes left beside it.
-
-        Whoever holds the lock is the only one who works on this key.
-        """
-        path = self._output / kind / key
-        private_folder(path.parent)
-        for work in path.parent.glob(f"{key}.*") if locked else ():
-            shutil.rmtree(work, ignore_errors=True)
-        return path
-
-    def _put(self, folder: Path, path: Path, meta: dict[str, Any]) -> Artefact:
-        """Move a finished folder to its final path. The first one stays, except in a run that uses only its own."""
-        _flush(folder, meta)
-        add_labels(folder, meta, self.labels.datasets)
-        if path.exists() and self._made is None and (artefact := self._look(path.parent.name, path.name)) is not None:
-            _remove(folder)  # there are no locks, and another process was faster
-            return artefact
-        _remove(path)
-        folder.replace(path)
-        sync(path.parent)
-        self.note_made([path.name])
-        return Artefact(path, meta)
-
-    def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[bool]:
-        private_folder(self._output / "locks")
-        return exclusive(self._output / "locks" / f"{kind}-{key}")
-
 
 def default_store() -> Store:
     """Return the user's store: R2MED_HOME, or the cache folder of the platform."""
@@ -336,36 +290,7 @@ def default_store() -> Store:
         raise UserError(f"{given}: set R2MED_HOME to a folder") from None
 
 
-def is_work(path: Path) -> bool:
-    """Return True if this is the name of work in progress: that of an artefact, a dot and 32 digits."""
-    return re.search(r"\.[0-9a-f]{32}$", path.name) is not None
-
-
-def _work_folder(path: Path) -> Path:
-    """Make a folder for work in progress beside a path."""
-    folder = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    folder.mkdir(mode=0o700)
-    give_access(folder)
+def _temporary_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="r2med-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _flush(folder: Path, meta: dict[str, Any]) -> None:
-    """Write the metadata of a finished folder, and flush all its files to the disk."""
-    (folder / META).write_text(json.dumps(meta, indent=1))
-    for path in folder.rglob("*"):
-        give_access(path)
-        if path.is_file():
-            sync(path)
-    sync(folder)
-
-
-def _remove(path: Path) -> None:
-    """Delete a folder so that no process finds it half-deleted under its name."""
-    doomed = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    with contextlib.suppress(OSError):
-        path.replace(doomed)
-        try:
-            shutil.rmtree(doomed, ignore_errors=True)
-        except BaseException:  # Ctrl-C must not leave half a folder
-            shutil.rmtree(doomed, ignore_errors=True)
-            raise

@@ -10,13 +10,13 @@ import contextlib
 import os
 import platform
 import sqlite3
-import uuid
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from r2med.foundation.store.access import give_access, private_folder
 from r2med.foundation.store.database import Database, chunks
-from r2med.foundation.store.locks import held, is_held, sweep
+from r2med.foundation.store.locks import held, is_held
 
 CLAIM_TABLES = ("CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL)",)
 
@@ -35,7 +35,10 @@ class Claims:
     def take(self, keys: Sequence[bytes]) -> list[bytes]:
         """Return the keys that this process may ask for now. Other processes are asking for the rest."""
         if self._owner is None:
-            self._owner = self._lock.enter_context(held(self._owner_file))
+            private_folder(self._folder)
+            self._owner = self._lock.enter_context(held(self._folder / "owner", partial(Path.touch, mode=0o600)))
+            self._owner.write_text(f"process {os.getpid()} on {platform.node()}", "utf-8")
+            give_access(self._owner)
         owner = self._owner.name
         return self._database.write(lambda sql: self._take(sql, keys, owner), durable=False)
 
@@ -45,16 +48,7 @@ class Claims:
             return
         name = self._owner.name
         self._database.write(lambda sql: sql.execute("DELETE FROM claims WHERE owner = ?", (name,)), durable=False)
-        self._owner.unlink(missing_ok=True)
         self._lock.close()
-
-    def _owner_file(self) -> Path:
-        private_folder(self._folder)
-        sweep(self._folder.iterdir())
-        file = self._folder / uuid.uuid4().hex
-        file.write_text(f"process {os.getpid()} on {platform.node()}", "utf-8")
-        give_access(file)
-        return file
 
     def _take(self, sql: sqlite3.Connection, keys: Sequence[bytes], owner: str) -> list[bytes]:
         claimed: dict[bytes, str] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,6 @@ class Labels:
     dataset: str = ""
     """The dataset that was named last."""
     model: str = ""
-
-    def with_more(self, datasets: Sequence[str], model: str) -> Labels:
-        """Return these labels with further datasets and another model, if they are given."""
-        names = [name for name in datasets if name]
-        return Labels(tuple(sorted({*self.datasets, *names})), (names or [self.dataset])[-1], model or self.model)
 
     def as_meta(self) -> dict[str, Any]:
         """Return the labels for the metadata of an artefact."""

@@ -9,8 +9,8 @@ import mmap
 import os
 import shutil
 import stat
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.access import give_access, private_folder
-from r2med.foundation.store.locks import held, sweep
+from r2med.foundation.store.locks import held
 
 OTHER_FILES = 1024
 """Maximum number of files that a process has open besides mapped ones."""
@@ -71,45 +71,19 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes], *, private: b
 
     A private file can be read by those who may read its folder's files: its owner, or a group that shares the folder.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tidy(path)
-
-    def create() -> Path:
-        new = path.with_name(f"{_hidden(path)}{uuid.uuid4().hex}.tmp")
-        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666))
-        return new
-
-    with held(create) as temporary:
-        try:
-            if private:
-                give_access(temporary)
-            with temporary.open("wb") as file:
-                file.writelines([content] if isinstance(content, bytes) else content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    if private:
+        private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with held(path, partial(Path.touch, mode=0o600 if private else 0o666)) as temporary:
+        if private:
+            give_access(temporary)
+        with temporary.open("wb") as file:
+            file.writelines([content] if isinstance(content, bytes) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
     sync(path.parent)
-
-
-def tidy(path: Path) -> None:
-    """Remove the temporary files of processes that were killed while they wrote this file."""
-    sweep(_temporary(path))
-
-
-def _temporary(path: Path) -> list[Path]:
-    """Return the temporary files or folders beside a file or folder that is being written."""
-    hidden, parent = _hidden(path), path.parent
-    names = parent.iterdir() if parent.is_dir() else ()
-    return [each for each in names if each.name.startswith(hidden) and each.suffix == ".tmp"]
-
-
-def _hidden(path: Path) -> str:
-    # File names have at most 255 bytes, and the name of the process is added later.
-    short = path.name if len(os.fsencode(path.name)) <= 180 else hashlib.sha256(os.fsencode(path.name)).hexdigest()
-    return f".{short}."
 
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
@@ -208,27 +182,12 @@ def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
         swap(new, folder)
 
 
-@contextlib.contextmanager
-def scratch_beside(folder: Path, *, private: bool = True) -> Iterator[Path]:
-    """Yield a new, hidden folder beside `folder`. Afterwards it and those of dead processes are removed.
+def scratch_beside(folder: Path, *, private: bool = True) -> contextlib.AbstractContextManager[Path]:
+    """Return a block with a new, hidden folder beside `folder`, which is removed afterwards.
 
     A folder that may hold somebody's texts is private: only its owner can read it.
     """
-
-    def create() -> Path:
-        new = folder.with_name(f"{_hidden(folder)}{uuid.uuid4().hex}.tmp")
-        if private:
-            private_folder(new)
-        else:
-            new.mkdir(parents=True)
-        return new
-
-    with held(create) as scratch:
-        try:
-            yield scratch
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-            tidy(folder)
+    return held(folder, private_folder if private else partial(Path.mkdir, parents=True))
 
 
 def swap(new: Path, folder: Path) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.foundation.store.artefacts import META, SCRATCH, Store, is_work
+from r2med.foundation.store.artefacts import META, SCRATCH, Store
 from r2med.foundation.store.dataset_labels import artefact_datasets
 from r2med.foundation.store.locks import sweep
 from r2med.foundation.store.memo import MEMOS, memo_rows
 
 DOCUMENT_VECTORS = ("vectors", "token-vectors", "term-weights")
 """Folders of the store with vectors of documents, which contain no text."""
+
+_OLD_WORK = re.compile(r"\.[0-9a-f]{32}$")
+"""Work of older versions, which lay beside the artefact: its name, a dot and 32 digits."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def holdings(store: Store) -> list[Holding]:
 def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
     for file in store.root.glob(f"*/*/{META}"):
         path = file.parent
-        if is_work(path) or path.parent.name == SCRATCH:
+        if path.parent.name == SCRATCH:
             continue
         with contextlib.suppress(FileNotFoundError):  # another process has removed it
             meta = json.loads(file.read_bytes())
@@ -118,7 +122,7 @@ def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] 
 
 def unfinished(store: Store) -> list[Path]:
     """Return the work in progress in a store, of running and of dead processes."""
-    return sorted(path for path in store.root.glob("*/*") if is_work(path) or path.suffix == ".tmp")
+    return sorted(path for path in store.root.glob("*/*") if path.suffix == ".tmp" or _OLD_WORK.search(path.name))
 
 
 def clear_unfinished(store: Store) -> list[Path]:

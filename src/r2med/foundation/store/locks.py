@@ -6,9 +6,11 @@ Some platforms and network file systems have no locks. There nothing is removed,
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -39,14 +41,28 @@ def exclusive(path: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def held(create: Callable[[], Path]) -> Iterator[Path]:
-    """Yield the new file or folder that `create` makes. Until the end of the block, `sweep` leaves it alone."""
-    path, handle = _created(create)
+def held(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield a hidden file or folder beside `path` that `make` made. What is there at the end of the block is removed.
+
+    Until then, no other process removes it. Those that dead processes left beside `path` are removed at the beginning.
+    """
+    tidy(path)
+    work, handle = _made(path, make)
     try:
-        yield path
+        yield work
     finally:
-        if handle is not None:
-            os.close(handle)
+        try:
+            _remove(work)
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+
+def tidy(path: Path) -> None:
+    """Remove the hidden files and folders of processes that died while they worked beside this path."""
+    beginning, folder = _beginning(path), path.parent
+    names = folder.iterdir() if folder.is_dir() else ()
+    sweep(each for each in names if each.name.startswith(beginning) and each.suffix == ".tmp")
 
 
 def sweep(paths: Iterable[Path]) -> list[Path]:
@@ -73,10 +89,7 @@ def _swept(path: Path) -> bool:
         with _opened(path) as handle:
             if not _lock(handle, wait=False):
                 return False
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink()
+            _remove(path)
     except FileNotFoundError:
         return True
     except OSError:  # another user's, or a read-only folder
@@ -93,23 +106,38 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def _created(create: Callable[[], Path]) -> tuple[Path, int | None]:
-    """Return the new path and the open file that locks it. What is swept before it is locked is made again."""
+def _made(path: Path, make: Callable[[Path], None]) -> tuple[Path, int | None]:
+    """Return a new hidden path and the open file that locks it. What is swept before it is locked is made again."""
     for tries_left in reversed(range(_TRIES)):
+        work = path.with_name(f"{_beginning(path)}{uuid.uuid4().hex}.tmp")
         try:
-            path = create()
+            make(work)
             if os.name == "nt":  # pragma: no cover - it has no such locks
-                return path, None
-            handle = os.open(path, os.O_RDONLY)
+                return work, None
+            handle = os.open(work, os.O_RDONLY)
         except FileNotFoundError:
             if tries_left:
                 continue
             raise
         _lock(handle)
-        if _is_same_file(handle, path):
-            return path, handle
+        if _is_same_file(handle, work):
+            return work, handle
         os.close(handle)
-    raise FileNotFoundError(f"{path}: another process removes it again and again")
+    raise FileNotFoundError(f"{work}: another process removes it again and again")
+
+
+def _beginning(path: Path) -> str:
+    """Return how the names of hidden files and folders beside a path begin."""
+    # File names have at most 255 bytes, and the name of the process is added later.
+    name = os.fsencode(path.name)
+    return f".{path.name if len(name) <= 180 else hashlib.sha256(name).hexdigest()}."
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _locked(path: Path) -> tuple[int, bool]:
@@ -123,7 +151,7 @@ def _locked(path: Path) -> tuple[int, bool]:
             time.sleep(0.01)
             continue
         try:
-            if os.fstat(handle).st_uid == _user():
+            with contextlib.suppress(PermissionError):  # another user of the group made it, and gives access
                 give_access(path, handle)
             if not _lock(handle):
                 return handle, False
@@ -133,10 +161,6 @@ def _locked(path: Path) -> tuple[int, bool]:
             os.close(handle)
             raise
         os.close(handle)  # the last holder removed the file while we waited, and the lock is another file now
-
-
-def _user() -> int:
-    return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
 def _lock(handle: int, *, wait: bool = True) -> bool:

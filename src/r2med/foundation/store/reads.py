@@ -67,25 +67,14 @@ def current_reads() -> Reads | None:
 
 
 @contextlib.contextmanager
-def _noting(reads: Reads | None) -> Iterator[None]:
-    token = _reads.set(reads)
-    try:
-        yield
-    finally:
-        _reads.reset(token)
-
-
-def unnoted_reads() -> contextlib.AbstractContextManager[None]:
-    """Note nothing inside the block."""
-    return _noting(None)
-
-
-@contextlib.contextmanager
 def noted_reads(*, search_again: bool = False) -> Iterator[Reads]:
     """Yield the reads that happen inside the block.
 
     With `search_again`, stored rankings are searched again, so that the vectors behind them are noted, too.
     """
     reads = Reads(search_again)
-    with _noting(reads):
+    token = _reads.set(reads)
+    try:
         yield reads
+    finally:
+        _reads.reset(token)

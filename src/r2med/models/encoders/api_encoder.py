@@ -36,7 +36,7 @@ from r2med.models.encoders.embedding_apis import (
     check_dimension,
     read_json,
 )
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, normalised, timed
+from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, normalised
 from r2med.models.encoders.model_cards import ModelCard
 
 _TOKENS_FORMAT = struct.Struct("<q")
@@ -94,7 +94,6 @@ class ApiEncoder(Encoder):
             "normalise": self._card.normalise,
         }
 
-    @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
         """Return one finite row per text, in order. Texts that are not in the cache are sent, each distinct text once.
 

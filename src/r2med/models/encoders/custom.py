@@ -11,7 +11,7 @@ from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, check_finite, timed
+from r2med.models.encoders.encoder import Encoded, Encoder, Role, check_finite
 from r2med.models.encoders.model_cards import ModelCard
 from r2med.models.encoders.user_objects import UserObjects, encoding_methods, guarded, in_one_line
 
@@ -42,7 +42,6 @@ class CustomEncoder(Encoder):
         """Return the object's name, the digest of its module's source, and its revision."""
         return {**self._object.key(), "method": self._method_name(role)}
 
-    @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
         """Return one row per text, in their order. Raises UserError if the object returned something else."""
         name = self._method_name(role)

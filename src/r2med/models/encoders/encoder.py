@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from functools import wraps
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
 Role = Literal["query", "document", "generated"]
 """The role of a text. Prefix, length limit and encoder may depend on it. `generated` is text written by an LLM."""
+ROLES: tuple[Role, ...] = get_args(Role)
 
 Vectors = npt.NDArray[np.float32]
 
@@ -145,22 +144,6 @@ def modules_of_loader(loader: str, setup: Setup) -> tuple[str, ...]:
     sentence = () if loader in ("transformers", "remote-code") else ("sentence_transformers",)
     backend = ("openvino",) if setup.backend == "openvino" else ()
     return ("torch", "transformers", *sentence, *backend)
-
-
-Self = TypeVar("Self")
-
-
-def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[Self, Sequence[str], Role], Encoded]:
-    """Decorate `encode` so that its cost contains the time in seconds."""
-
-    @wraps(encode)
-    def measured(self: Self, texts: Sequence[str], role: Role) -> Encoded:
-        started = time.perf_counter()
-        encoded = encode(self, texts, role)
-        seconds = time.perf_counter() - started
-        return replace(encoded, cost=replace(encoded.cost, seconds=seconds, encoder_seconds=seconds))
-
-    return measured
 
 
 class NotFiniteError(UserError):

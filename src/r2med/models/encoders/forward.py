@@ -14,7 +14,6 @@ import torch
 from r2med.foundation.core.errors import UserError
 from r2med.models.encoders import model_loading
 from r2med.models.encoders.devices import dtype_setting
-from r2med.models.encoders.encoder import Vectors
 from r2med.models.encoders.lora import merge
 from r2med.models.encoders.model_cards import ModelCard
 
@@ -127,25 +126,6 @@ def _part(folder: Path, card: ModelCard) -> dict[str, Any]:
         "config": AutoConfig.for_model(card.architecture, **own),
         "key_mapping": {rf"^{re.escape(card.part)}\.": ""},
     }
-
-
-def embed(
-    forward: Forward,
-    ids: Matrix,
-    lengths: Matrix,
-    types: Matrix | None,
-    pooling: str,
-    skip: int,
-    normalise: bool,
-) -> Vectors:
-    """Return one row per text of right-padded ids. The first `skip` tokens are not part of a mean."""
-    with torch.inference_mode():
-        hidden, sizes = forward(ids, lengths, types)
-        rows = pool(hidden, sizes, pooling, skip)
-        if normalise:
-            rows = torch.nn.functional.normalize(rows, dim=1)
-        vectors: Vectors = rows.cpu().numpy()
-        return vectors
 
 
 def pool(hidden: Any, lengths: Any, how: str, skip: int = 0) -> Any:

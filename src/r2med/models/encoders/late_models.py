@@ -17,9 +17,9 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Role, batch_receiver
 from r2med.models.encoders.known_pairs import check_versions
+from r2med.models.encoders.local_encoder import LocalEncoder
 from r2med.models.encoders.model_cards import ModelCard
 from r2med.models.encoders.ragged import Ragged, joined
-from r2med.models.encoders.replicas import LocalEncoder, Replicas
 from r2med.models.encoders.weights import Weights
 
 TEXTS_AT_ONCE = 256
@@ -53,7 +53,8 @@ class _LateModel:
 
         model_loading.check_trust(folder, card.name, setup)
         with model_loading.loading(card.name, folder):
-            self._model = Replicas(setup, load).first
+            names, dtype = devices.placement(setup)
+            self._model = load(names[0], dtype)  # the library's loop uses one device
             self._limit_lengths(card)
         self._batch = BATCH
 

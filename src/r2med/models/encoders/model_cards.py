@@ -121,10 +121,12 @@ class ModelCard(weights.WeightsCard):
         return loader
 
     @model_validator(mode="after")
-    def _merged_by_transformers(self) -> ModelCard:
+    def _fields_fit_the_loader(self) -> ModelCard:
         for name in ("base", "part"):
             if getattr(self, name) and self.loader != "transformers":
                 raise ValueError(f"{name} has no meaning with the loader {self.loader}")
+        if self.known_pairs and self.loader in LATE_LOADERS:
+            raise ValueError(f"known_pairs are not tested with the loader {self.loader}")
         return self
 
     @field_validator("known_pairs")

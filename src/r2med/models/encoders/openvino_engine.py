@@ -17,8 +17,6 @@ from r2med.models.encoders.model_loading import quiet
 
 def compiled(forward: Forward, backend: str) -> Forward:
     """Return the same computation on another engine. Raises UserError if that engine cannot run the model."""
-    if backend == "torch":
-        return forward
     if not forward.needs_mask or forward.bidirectional:
         raise UserError(
             f"backend (--backend {quote(backend)}) works only for encoders such as BERT; use backend (--backend "

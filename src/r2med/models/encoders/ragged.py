@@ -63,7 +63,7 @@ def joined(parts: Sequence[Mapping[str, npt.NDArray[Any]]], cost: Cost) -> Ragge
     return Ragged(arrays, np.append(np.int64(0), np.cumsum(sizes, dtype=np.int64)), cost)
 
 
-def gathered(parts: Sequence[Ragged], origins: Origins) -> Ragged:
+def gathered(parts: Sequence[Ragged], origins: Origins, cost: Cost) -> Ragged:
     """Return a copy of texts that lie in several parts. Parts without texts may have arrays of another width."""
     numbers, places = origins[:, 0], origins[:, 1]
     chosen = [(part, np.flatnonzero(numbers == number)) for number, part in enumerate(parts)]
@@ -78,7 +78,7 @@ def gathered(parts: Sequence[Ragged], origins: Origins) -> Ragged:
         into, rows = _spans(offsets[at], sizes[at]), _spans(part.offsets[wanted], sizes[at])
         for name, array in arrays.items():
             array[into] = part.arrays[name][rows]
-    return Ragged(arrays, offsets)
+    return Ragged(arrays, offsets, cost)
 
 
 def _spans(starts: Offsets, sizes: Offsets) -> Offsets:

@@ -14,8 +14,9 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Role, Vectors, normalised
+from r2med.models.encoders.local_encoder import LocalEncoder
 from r2med.models.encoders.model_cards import ModelCard
-from r2med.models.encoders.replicas import LocalEncoder, Replicas
+from r2med.models.encoders.replicas import Replicas
 from r2med.models.encoders.tokenize import TextTokenizer
 from r2med.models.encoders.weights import Weights
 

@@ -1,76 +1,151 @@
 """Replicas: copies of one model, one per device, that share batches of texts; and the models that stay in memory.
 
 Encoders and cross-encoders with local weights are built on this module. It handles devices and precision, batches,
-out-of-memory errors and the cost.
+out-of-memory errors and the cost. Texts are sorted by length and batched by a token budget, which gives little padding
+and bounded memory; rows keep the input order.
 """
 
 from __future__ import annotations
 
 import gc
+import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.work import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.encoders import devices, weights
-from r2med.models.encoders.batching import Worker, encode_in_batches
-from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Role, Vectors, batch_receiver, timed
-from r2med.models.encoders.known_pairs import check_once, check_versions
-from r2med.models.encoders.model_cards import ModelCard, Side
-from r2med.models.encoders.tokenize import TextTokenizer
+from r2med.models.encoders import devices
+from r2med.models.encoders.encoder import Encoded, Vectors, batch_receiver, check_finite
 
 Model = TypeVar("Model")
 Loaded = TypeVar("Loaded")
+
+Rows = Callable[[Model, Sequence[int]], Vectors]
+"""Function that encodes the texts at some positions with one copy of a model, one row each."""
+
+
+class DoesNotFitError(UserError):
+    """Error for a single text that does not fit into memory, so that the batch cannot be halved."""
 
 
 class Replicas(Generic[Model]):
     """One copy of a model on each device of the setup."""
 
-    def __init__(self, setup: Setup, load: Callable[[str, str], Model], merged: bool = False) -> None:
-        """Load the copies. `load(device, dtype)` returns one of them. `merged`: it merges an adapter into them."""
-        self.devices, self.dtype = devices.placement(setup, merged)
-        self.models = [load(device, self.dtype) for device in self.devices]
-        self._budgets = [devices.tokens_per_batch(setup.tokens_per_batch, device) for device in self.devices]
+    def __init__(
+        self,
+        setup: Setup,
+        load: Callable[[str, str], Model],
+        merged: bool = False,
+        shares: Callable[[Model], bool] | None = None,
+    ) -> None:
+        """Load the copies. `load(device, dtype)` returns one of them. `merged`: it merges an adapter into them.
 
-    @property
-    def first(self) -> Model:
+        `shares(model)` is False if only the first copy would be used, so that no other is loaded.
+        """
+        names, dtype = devices.placement(setup, merged)
+        self.first = load(names[0], dtype)
         """One of the copies, for properties that all copies share."""
-        return self.models[0]
+        others = names[1:] if shares is None or shares(self.first) else ()
+        self.models = [self.first, *(load(name, dtype) for name in others)]
+        self._budgets = [devices.tokens_per_batch(setup.tokens_per_batch, name) for name in names]
 
     def run(
-        self,
-        lengths: Sequence[int],
-        rows: Callable[[Model, Sequence[int]], Vectors],
-        cut: Sequence[bool] = (),
-        estimated: bool = False,
+        self, lengths: Sequence[int], rows: Rows[Model], cut: Sequence[bool] = (), estimated: bool = False
     ) -> Encoded:
         """Return one row per text, in their order, and the cost.
 
         `lengths` are the numbers of tokens of the texts. `cut` says which texts were cut. Lengths that are `estimated`
-        are not part of the cost. `rows(model, positions)` encodes the texts at some positions with one of the copies.
-        Raises DoesNotFitError if one text alone is too long for the device, and NotFiniteError for a row with NaN or
-        infinity.
+        are not part of the cost. Each copy takes the next batch when it is free. Raises DoesNotFitError if one text
+        alone is too long for the device, and NotFiniteError for a row with NaN or infinity.
         """
-        receiver = batch_receiver()
+        batches = _Batches(lengths)
+        if len(self.models) == 1:
+            self._encode(0, batches, rows)
+        else:
+            with ThreadPoolExecutor(len(self.models), thread_name_prefix="encode") as pool:
+                for done in [pool.submit(self._encode, number, batches, rows) for number in range(len(self.models))]:
+                    done.result()
+        tokens = 0 if estimated else sum(lengths)
+        return Encoded(batches.vectors, Cost(texts=len(lengths), tokens=tokens, cut=sum(cut)))
 
-        def finished(positions: Sequence[int], vectors: Vectors) -> None:
-            if receiver is not None:
-                receiver(len(positions))
+    def _encode(self, number: int, batches: _Batches, rows: Rows[Model]) -> None:
+        """Encode batches with one copy until none is left. A batch that does not fit into memory is halved."""
+        try:
+            while batch := batches.take(self._budgets[number]):
+                vectors = None
+                try:
+                    vectors = rows(self.models[number], batch)
+                except Exception as error:
+                    if not devices.is_out_of_memory(error):
+                        raise
+                    if len(batch) == 1:
+                        raise _does_not_fit(batches.lengths[batch[0]]) from None
+                if vectors is not None:
+                    batches.put(batch, vectors)
+                    continue
+                # The traceback is gone here, and with it the memory that the failed attempt still held.
+                devices.release()
+                # A batch size that did not fit once is not tried again.
+                self._budgets[number] = max(1, batches.lengths[batch[0]] * len(batch) // 2)
+                batches.give_back(batch)
+        except BaseException:
+            batches.drop()
+            raise
 
-        workers = [
-            Worker(partial(rows, model), budget, devices.is_out_of_memory, devices.release)
-            for model, budget in zip(self.models, self._budgets, strict=True)
-        ]
-        vectors = encode_in_batches(lengths, workers, finished)
-        self._budgets = [worker.budget for worker in workers]  # A batch size that did not fit once is not tried again.
-        return Encoded(vectors, Cost(texts=len(lengths), tokens=0 if estimated else sum(lengths), cut=sum(cut)))
+
+def _does_not_fit(tokens: int) -> DoesNotFitError:
+    return DoesNotFitError(
+        f"out of memory: one text of {tokens:,} tokens does not fit on the device; use another device (--device), a "
+        "smaller dtype (--dtype) or a smaller model"
+    )
+
+
+class _Batches:
+    """The texts that no device has taken yet, and the rows of the others."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self.lengths = lengths
+        # Longest first, so that an out-of-memory error occurs in the first batch.
+        self._left = deque(np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist())
+        self.vectors: Vectors = np.empty((0, 0), dtype=np.float32)
+        """Allocated when the first rows show their width."""
+        self._receiver = batch_receiver()
+        self._lock = threading.Lock()
+
+    def take(self, budget: int) -> list[int]:
+        """Return the positions of the next texts, whose padded size (longest text times count) is within the budget.
+
+        A text that is longer than the budget becomes a batch of its own. At the end the batch is empty.
+        """
+        with self._lock:
+            count = max(1, budget // max(1, self.lengths[self._left[0]])) if self._left else 0
+            return [self._left.popleft() for _ in range(min(count, len(self._left)))]
+
+    def give_back(self, batch: Sequence[int]) -> None:
+        """Take back a batch that did not fit into memory. Its texts are the next again."""
+        with self._lock:
+            self._left.extendleft(reversed(batch))
+
+    def put(self, batch: Sequence[int], rows: Vectors) -> None:
+        """Save the rows of a batch. Raises NotFiniteError for a row with NaN or infinity."""
+        check_finite(rows, batch)
+        with self._lock:
+            if not len(self.vectors):
+                self.vectors = np.empty((len(self.lengths), rows.shape[1]), dtype=np.float32)
+            self.vectors[np.asarray(batch)] = rows
+            if self._receiver is not None:
+                self._receiver(len(batch))
+
+    def drop(self) -> None:
+        """Leave nothing for other devices. Otherwise they would go on for hours before an error is shown."""
+        with self._lock:
+            self._left.clear()
 
 
 def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) -> Loaded:
@@ -81,169 +156,19 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
     """
 
     def loaded() -> Loaded:
-        model = _attempt(load)
-        if model is None and len(runtime.models):
+        for others in (len(runtime.models), 0):
+            try:
+                return load()
+            except Exception as error:
+                if not devices.is_out_of_memory(error):
+                    raise
+            if not others:
+                break
             runtime.models.clear()
             gc.collect()
             devices.release()
-            model = _attempt(load)
-        if model is None:
-            raise UserError(
-                "the model does not fit into the memory of the device; use another device (--device) or dtype "
-                "(--dtype)",
-            )
-        return model
+        raise UserError(
+            "the model does not fit into the memory of the device; use another device (--device) or dtype (--dtype)"
+        )
 
     return runtime.models.get(key, loaded).value
-
-
-def _attempt(load: Callable[[], Loaded]) -> Loaded | None:
-    try:
-        return load()
-    except Exception as error:
-        if not devices.is_out_of_memory(error):
-            raise
-        return None
-
-
-class LoadedModel(Protocol):
-    """A tokenizer and the replicas of its model."""
-
-    width: int
-    """Number of dimensions of a vector, or 0 if the model does not say."""
-
-    @property
-    def limit(self) -> int:
-        """Number of tokens that the model can read, or 0 if it does not say."""
-
-    @property
-    def tokenizer(self) -> TextTokenizer | None:
-        """The tokenizer that measures texts, or None if the model needs more than token ids."""
-
-    def __init__(self, weights: weights.Weights, card: ModelCard, setup: Setup) -> None: ...
-
-    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Return one row per text, in their order, and the cost. Several cards may share one model in memory."""
-
-
-class LocalEncoder(Encoder):
-    """Encoder for a card with weights on this machine.
-
-    The weights are loaded with the first text. Stored vectors need no weights.
-    """
-
-    loads: ClassVar[type[LoadedModel]]
-    """Class that loads weights."""
-    loaded_by: ClassVar[tuple[str, ...]] = ()
-    """Fields of the card that require a separate model in memory."""
-    cuts_passages = True
-    key_fields: ClassVar[tuple[str, ...]] = ()
-    """Further fields of the card that vectors depend on."""
-
-    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
-        self._card = card
-        self._instruction = instruction
-        self._runtime = runtime
-        self._engine = devices.backend_key(runtime, merged=bool(card.base))
-        self._weights: dict[str, weights.Weights] = {}
-        self._checked = False
-
-    def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Runtime]]:
-        # The other machine looks for the weights itself.
-        return type(self), (self._card, self._instruction, self._runtime)
-
-    @property
-    def needs(self) -> Needs:
-        """Where it can encode."""
-        return Needs(gpu=True)
-
-    @property
-    def pinned(self) -> bool:
-        """False if a push by the model's authors would change the weights of this name."""
-        return all(self._find(side).pinned for side in (self._card.query, self._card.document))
-
-    @property
-    def in_folder(self) -> bool:
-        """True if the documents' weights are in a folder.
-
-        Their revision is then a digest instead of a hub commit.
-        """
-        return self._find(self._card.document).folder is not None
-
-    @property
-    def libraries(self) -> tuple[str, ...]:
-        """Packages that compute the vectors. Their versions are stored with the vectors."""
-        sentence = () if self._card.loader in ("transformers", "remote-code") else ("sentence-transformers",)
-        other = ("openvino",) if self._engine.get("backend") == "openvino" else ()
-        return ("torch", "transformers", *sentence, *other)
-
-    def key(self, role: Role) -> dict[str, Any]:
-        """Return everything that the vectors of a role depend on. The card's name and similarity are not part of it."""
-        card, side = self._card, self._card.side(role)
-        chosen = self._find(side)
-        return {
-            "loader": card.loader,
-            "model": chosen.repository or card.name,
-            "revision": chosen.revision,
-            **chosen.base_key(),
-            "prefix": side.prefix_for(self._instruction),
-            "max_tokens": side.max_tokens or "the model's own",
-            "normalise": card.normalise,
-            **{field: getattr(card, field) for field in self.key_fields},
-            **self._engine,
-        }
-
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one row per text, in their order, and what they took.
-
-        Raises UserError if the model is known not to work with the installed versions, or fails its known pairs.
-        """
-        if not self._checked:
-            check_versions(self._card)
-            self._checked = True  # before the pairs are encoded
-            try:
-                check_once(self, self._card, self._runtime.store)
-            except BaseException:
-                self._checked = False
-                raise
-        return self._encode(texts, role)
-
-    @timed
-    def _encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        side = self._card.side(role)
-        model = self._model(side)
-        if not texts:
-            return Encoded(np.empty((0, self._card.dimension or model.width), dtype=np.float32))
-        return model.encode(texts, self._card, role, side.prefix_for(self._instruction))
-
-    def passages(self, texts: Sequence[str], tokens: int) -> list[list[str]]:
-        """Return the passages of each document, cut by the model's tokenizer."""
-        side, model = self._card.side("document"), self._model(self._card.document)
-        limit = side.max_tokens or model.limit
-        if 0 < limit < tokens:
-            raise UserError(f"passages={tokens}: {self._card.name} reads at most {limit} tokens of a document")
-        if model.tokenizer is None or not model.tokenizer.can_cut:
-            raise UserError(NO_PASSAGES.format(model=self._card.name))
-        return model.tokenizer.passages(texts, side, side.prefix_for(self._instruction), tokens)
-
-    def _find(self, side: Side) -> weights.Weights:
-        if side.repository not in self._weights:
-            # By repository, not by role, because a variant may encode queries with the documents' encoder.
-            role = "document" if side.repository == self._card.document.repository else "query"
-            if self._card.base and not side.repository:
-                found = weights.find_adapted(self._card, self._runtime.setup, self._runtime.store)
-                return self._weights.setdefault(side.repository, found)
-            self._weights[side.repository] = weights.find(
-                self._card,
-                self._runtime.setup,
-                side.repository,
-                role=role,
-                revision=side.revision,
-                store=self._runtime.store,
-            )
-        return self._weights[side.repository]
-
-    def _model(self, side: Side) -> LoadedModel:
-        card, runtime, chosen = self._card, self._runtime, self._find(side)
-        key = (card.loader, chosen, *(getattr(card, field) for field in self.loaded_by))
-        return cached_model(key, runtime, lambda: type(self).loads(chosen, card, runtime.setup))

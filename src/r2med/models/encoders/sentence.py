@@ -16,8 +16,9 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised
+from r2med.models.encoders.local_encoder import LocalEncoder
 from r2med.models.encoders.model_cards import ModelCard, Side
-from r2med.models.encoders.replicas import LocalEncoder, Replicas
+from r2med.models.encoders.replicas import Replicas
 from r2med.models.encoders.tokenize import TextTokenizer, padded
 from r2med.models.encoders.weights import Weights
 
@@ -70,6 +71,9 @@ def _is_plain(model: Any) -> bool:
 class SentenceModel:
     """The replicas of a model. It has a tokenizer only if the modules need nothing but token ids."""
 
+    limit: int
+    tokenizer: TextTokenizer | None
+
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from sentence_transformers import SentenceTransformer
 
@@ -87,14 +91,17 @@ class SentenceModel:
                 model.set_pooling_include_prompt(False)
             return SentenceReplica(model, _engine(model, setup.backend, card.name))
 
+        def shares(first: SentenceReplica) -> bool:
+            self.limit = int(first.model.max_seq_length or 512)
+            self.tokenizer = _plain_tokenizer(first.model, self.limit)
+            return self.tokenizer is not None  # otherwise the library's own loop encodes, on one device
+
         model_loading.check_trust(folder, card.name, setup)
         with model_loading.loading(card.name, folder):
-            self.replicas = Replicas(setup, load)
+            self.replicas = Replicas(setup, load, shares=shares)
         model = self.replicas.first.model
-        self.limit = int(model.max_seq_length or 512)
         old = "get_sentence_embedding_dimension"
         self.width = int((getattr(model, "get_embedding_dimension", None) or getattr(model, old))() or card.dimension)
-        self.tokenizer: TextTokenizer | None = self._plain_tokenizer()
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text, in their order."""
@@ -130,18 +137,18 @@ class SentenceModel:
         # A model with its own modules does not report tokens.
         return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
 
-    def _plain_tokenizer(self) -> TextTokenizer | None:
-        """Return the tokenizer if its ids are all that the library would give to the modules."""
-        model = self.replicas.first.model
-        if not _is_plain(model) or getattr(model.tokenizer, "backend_tokenizer", None) is None:
-            return None
-        # Test for lower-casing, chat templates and additions of later releases.
-        tokenizer = TextTokenizer(model.tokenizer)
-        ids = tokenizer([SAMPLE_TEXT], Side(max_tokens=self.limit), "").ids[0]
-        # The method has different names in different releases of the library.
-        theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE_TEXT])
-        same = theirs["input_ids"][0].tolist() == ids.tolist() and set(theirs) <= KNOWN_INPUTS
-        return tokenizer if same else None
+
+def _plain_tokenizer(model: Any, limit: int) -> TextTokenizer | None:
+    """Return the tokenizer of a model if its ids are all that the library would give to the modules."""
+    if not _is_plain(model) or getattr(model.tokenizer, "backend_tokenizer", None) is None:
+        return None
+    # Test for lower-casing, chat templates and additions of later releases.
+    tokenizer = TextTokenizer(model.tokenizer)
+    ids = tokenizer([SAMPLE_TEXT], Side(max_tokens=limit), "").ids[0]
+    # The method has different names in different releases of the library.
+    theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE_TEXT])
+    same = theirs["input_ids"][0].tolist() == ids.tolist() and set(theirs) <= KNOWN_INPUTS
+    return tokenizer if same else None
 
 
 def _forward(replica: SentenceReplica, ids: list[Any], pad: int, skip: int) -> Vectors:

@@ -13,8 +13,9 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import model_loading
 from r2med.models.encoders.encoder import Encoded, Role, Vectors
+from r2med.models.encoders.local_encoder import LocalEncoder
 from r2med.models.encoders.model_cards import ModelCard
-from r2med.models.encoders.replicas import LocalEncoder, Replicas
+from r2med.models.encoders.replicas import Replicas
 from r2med.models.encoders.tokenize import TextTokenizer, padded
 from r2med.models.encoders.weights import Weights
 
@@ -29,13 +30,16 @@ class Tower:
         from transformers import AutoTokenizer
 
         from r2med.models.encoders.forward import Forward, load_model
-        from r2med.models.encoders.openvino_engine import compiled
 
         folder, adapter = weights.fetch_both()
 
         def load(device: str, dtype: str) -> Forward:
-            model = load_model(folder, adapter, card, dtype, device)
-            return compiled(Forward(model, device, card.bidirectional), setup.backend)
+            forward = Forward(load_model(folder, adapter, card, dtype, device), device, card.bidirectional)
+            if setup.backend == "torch":
+                return forward
+            from r2med.models.encoders.openvino_engine import compiled
+
+            return compiled(forward, setup.backend)
 
         self._folder = folder
         with model_loading.loading(card.name, folder):
@@ -48,7 +52,9 @@ class Tower:
 
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text. Raises UserError if the card allows more tokens than the weights have positions."""
-        from r2med.models.encoders.forward import embed
+        import torch
+
+        from r2med.models.encoders.forward import pool
 
         side = card.side(role)
         if 0 < self.limit < side.max_tokens:
@@ -63,7 +69,13 @@ class Tower:
             ids = [tokens.ids[i] for i in batch]
             types = padded([tokens.types[i] for i in batch], 0) if tokens.types else None
             lengths = np.asarray([len(row) for row in ids], dtype=np.int64)
-            return embed(forward, padded(ids, self.tokenizer.pad), lengths, types, card.pooling, skip, card.normalise)
+            with torch.inference_mode():
+                hidden, sizes = forward(padded(ids, self.tokenizer.pad), lengths, types)
+                pooled = pool(hidden, sizes, card.pooling, skip)
+                if card.normalise:
+                    pooled = torch.nn.functional.normalize(pooled, dim=1)
+                vectors: Vectors = pooled.cpu().numpy()
+                return vectors
 
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
 

@@ -27,7 +27,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.crossencoders.pair_scorer import ScoredPair, cost_of
 from r2med.models.crossencoders.pairs import Pair
 from r2med.models.encoders import devices, model_loading
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
+from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors
 from r2med.models.encoders.model_cards import ModelCard, safe_name
 from r2med.models.encoders.replicas import Replicas, cached_model
 from r2med.publication.bridges.mteb_results import tasks
@@ -252,7 +252,6 @@ class MtebEncoder(Encoder):
         """Return everything that the vectors of a role depend on."""
         return (self.model.query_key if role == "query" else self.model.key)(self.dataset)
 
-    @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
         """Return one row per text, in the same order."""
         from mteb.types import PromptType

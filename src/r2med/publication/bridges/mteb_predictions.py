@@ -10,7 +10,8 @@ from r2med.data import Dataset
 from r2med.data.loading import load_dataset, loaded
 from r2med.data.runs import Run, write_run
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.running.evaluation import DEPTH, evaluate, slug
+from r2med.evaluation.records.record_paths import slug
+from r2med.evaluation.running.evaluation import DEPTH, evaluate
 from r2med.foundation.core.errors import UserError
 from r2med.publication.bridges.mteb_results import dataset_of
 from r2med.systems.retrieve.candidates import Candidates

@@ -13,8 +13,8 @@ from r2med.data.dataset_cards import groups
 from r2med.evaluation.records.collection import MAX_FAILURES, collect, given_records
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import Record
+from r2med.evaluation.records.record_paths import slug
 from r2med.evaluation.records.stored_records import StoredRecord, typed_name
-from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.store.files import write_atomically
 from r2med.models.encoders.weights import IN_FOLDER

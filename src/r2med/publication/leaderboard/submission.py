@@ -19,8 +19,8 @@ from r2med.evaluation.records.lock_file import locks_among
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import FORMATS, Record, record_key
 from r2med.evaluation.records.record_checks import LARGEST, record_faults
+from r2med.evaluation.records.record_paths import slug
 from r2med.evaluation.records.repeats import repeat_fault
-from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError, explained
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import strict_json, write_atomically

@@ -17,8 +17,8 @@ from r2med.evaluation.records.collection import collect, record_files
 from r2med.evaluation.records.public_values import public_value
 from r2med.evaluation.records.record import ANSWERS_SUFFIX, FORMATS, Record, record_key
 from r2med.evaluation.records.record_checks import record_faults
+from r2med.evaluation.records.record_paths import slug
 from r2med.evaluation.records.stored_records import StoredRecord
-from r2med.evaluation.running.evaluation import slug
 from r2med.foundation.core.errors import UserError
 
 log = logging.getLogger("r2med")

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from r2med.data import Dataset
-from r2med.data.benchmark_names import source_of
-from r2med.data.dataset_cards import cards, groups
+from r2med.data.dataset_cards import cards, groups, source_of
 from r2med.data.loading import load_dataset
 from r2med.data.runs.run import Run
 from r2med.data.runs.run_file import decode_id, run_bytes

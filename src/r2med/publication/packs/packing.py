@@ -28,9 +28,10 @@ from r2med.evaluation.records.collection import collect, record_files, sound_rec
 from r2med.evaluation.records.local_datasets import given_places
 from r2med.evaluation.records.public_values import public_value, refuse_secrets
 from r2med.evaluation.records.record import record_key
+from r2med.evaluation.records.record_paths import files_beside, slug
 from r2med.evaluation.records.repeats import repeat_fault, repeat_setting, setting_difference
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
-from r2med.evaluation.running.evaluation import evaluated, generated_path, run_path, slug
+from r2med.evaluation.running.evaluation import evaluated
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import __version__
 from r2med.foundation.runtime.runtime import Runtime
@@ -39,7 +40,6 @@ from r2med.foundation.store.files import json_line, scratch_beside, sha256
 from r2med.foundation.store.memo import memo_rows
 from r2med.foundation.store.reads import Reads, noted_reads
 from r2med.publication.packs.pack_file import MANIFEST_NAME, META_NAME, PackedFile, PackedRecord, PackManifest
-from r2med.systems.retrieve.vectors.vector_shard import open_shard
 from r2med.systems.system import System
 
 log = logging.getLogger("r2med")
@@ -87,7 +87,7 @@ def write_pack(
                 if kept.record.dataset.name == name:
                     _run_again(kept, dataset, runtime)
     with scratch_beside(file.absolute()) as scratch:
-        found = [*_results(collection, answers), *_artefacts(reads, runtime.store, vectors, scratch)]
+        found = [*_results(collection, answers), *_artefacts(reads, runtime.store, vectors)]
         found += _rows(reads, vectors)
         parts = {part.path: part for part in found}
         manifest = PackManifest(
@@ -193,7 +193,8 @@ def _results(collection: RecordCollection, answers: Sequence[StoredRecord]) -> I
     for kept in collection.runs_of_all:
         record, path = kept.record, kept.path
         _refuse_paths(path, record.system, {"system": record.system, "settings": record.settings}, "run")
-        beside = [kept.run_file or run_path(path), *([generated_path(path)] if record.generated else [])]
+        files = files_beside(path)
+        beside = [kept.run_file or files.run, *([files.generated] if record.generated else [])]
         for file in (path, *(file for file in beside if file.is_file())):
             yield _beside(file, record.dataset.name)
     for each in answers:
@@ -222,7 +223,7 @@ def _refuse_paths(path: Path, name: str, stated: Mapping[str, Any], command: str
         )
 
 
-def _artefacts(reads: Mapping[str, Reads], store: Store, vectors: bool, scratch: Path) -> Iterator[_PartSource]:
+def _artefacts(reads: Mapping[str, Reads], store: Store, vectors: bool) -> Iterator[_PartSource]:
     """Yield the arrays and the metadata of what was read, without names of this machine."""
     users: dict[tuple[str, str], list[str]] = {}
     for name, read in reads.items():
@@ -233,15 +234,10 @@ def _artefacts(reads: Mapping[str, Reads], store: Store, vectors: bool, scratch:
             continue
         artefact = store.get(kind, key)
         assert artefact is not None, "it was just read"
-        folder, meta = artefact.path, artefact.meta
-        if meta.get("sources") and (shard := open_shard(store, kind, key)) is not None:
-            folder = scratch / kind / key  # vectors that lie in those of other corpora are gathered, without the others
-            folder.mkdir(parents=True)
-            meta = shard.write_whole(folder)
-        meta = {**meta, "about": {"model": public_value(meta.get("about", {}).get("model", ""))}}
+        meta = {**artefact.meta, "about": {"model": public_value(artefact.meta.get("about", {}).get("model", ""))}}
         body = json.dumps(meta, sort_keys=True).encode()
         yield _PartSource(f"artefacts/{kind}/{key}/{META_NAME}", body, tuple(datasets))
-        for file in sorted(folder.glob("*.npy")):
+        for file in sorted(artefact.path.glob("*.npy")):
             yield _PartSource(f"artefacts/{kind}/{key}/{file.name}", file, tuple(datasets))
 
 

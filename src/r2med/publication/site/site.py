@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data import Qrels
-from r2med.data.benchmark_names import is_reserved
 from r2med.data.dataset import Dataset
+from r2med.data.dataset_cards import is_reserved
 from r2med.data.dataset_word import GivenData, given_data
 from r2med.data.overlays import Overlay, given_overlays
 from r2med.evaluation.records.collection import MAX_FAILURES, checked, collect, given_records

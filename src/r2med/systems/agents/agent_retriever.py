@@ -29,9 +29,9 @@ from r2med.systems.agents.hidden_evidence import without_relevant
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.recorded import AUTHOR
-from r2med.systems.retrieve.added_worth import AddedWorth
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.candidates import Candidates
+from r2med.systems.retrieve.fused_rankings import WeightedRanking, fuse_rankings
 from r2med.systems.retrieve.retriever import Searched, SearchQuery, SearchReport
 from r2med.systems.retrieve.stored_search import stored_search
 
@@ -189,10 +189,11 @@ def fused(rankings: Sequence[Sequence[str]], corpus: Corpus) -> tuple[str, ...]:
 
     Documents that the corpus does not have are left out. Ties follow the rule of ties.py.
     """
-    worth, depth = AddedWorth(1), sum(map(len, rankings))
-    for ranking in rankings:
-        worth.add(0, corpus.rows(list(ranking)), np.zeros(len(ranking), np.float32), "rrf", 1.0)
-    (found,) = worth.ranked([""], depth, corpus).id_lists()
+    weighted = [
+        WeightedRanking(0, corpus.rows(list(ranking)), np.zeros(len(ranking), np.float32), "rrf", 1.0)
+        for ranking in rankings
+    ]
+    (found,) = fuse_rankings([""], weighted, sum(map(len, rankings)), corpus).id_lists()
     return tuple(found)
 
 

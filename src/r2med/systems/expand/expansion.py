@@ -10,7 +10,7 @@ from typing import Any, Literal
 from r2med.data import Query
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.store import digest
-from r2med.systems.retrieve.added_worth import FusionMethod
+from r2med.systems.retrieve.fused_rankings import FusionMethod
 from r2med.systems.retrieve.retriever import MEAN, SearchQuery
 
 QueryChoice = Literal["", "keep", "drop"]

@@ -20,8 +20,8 @@ from r2med.systems.expand.expansion import (
     SearchApart,
 )
 from r2med.systems.expand.method_cards import METHODS, MethodCard
-from r2med.systems.retrieve.added_worth import METHODS_MEANING, FusionMethod
 from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.fused_rankings import METHODS_MEANING, FusionMethod
 
 
 class GeneratedSettings(PromptedStage):

@@ -11,8 +11,8 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 from r2med.models.prompts.fitting import first_words
 from r2med.systems.expand.method_cards import MethodCard, Passages
-from r2med.systems.retrieve.apart import search_apart
 from r2med.systems.retrieve.retriever import NO_REPORT, SearchQuery
+from r2med.systems.retrieve.stored_search import stored_search
 
 FIRST = -1
 """The lane of the search before the first round, which all lanes share."""
@@ -35,7 +35,7 @@ class ShownPassages:
         self, retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], runtime: Runtime, lane: int = FIRST
     ) -> tuple[list[list[str]], Cost]:
         """Return the starts of the passages to show for each query, best first, and the cost of the search."""
-        searched = search_apart(retriever, dataset, queries, self.searched, runtime)
+        searched = stored_search(retriever, dataset, queries, self.searched, runtime)
         self.report += searched.report
         shown = [
             self._chosen(lane, index, rows[rows != NO_DOCUMENT].tolist())

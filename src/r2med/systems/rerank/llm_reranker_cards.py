@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.core.names import Catalogue, built_in_stages
+from r2med.foundation.core.names import BUILT_IN_STAGES, Catalogue
 from r2med.models.llm.llm_cards import LLMCard, with_named_llm
 
 Unit = Literal["words", "characters", "tokens"]
@@ -144,7 +144,7 @@ class LLMRerankerCard(BaseModel):
 
     @model_validator(mode="after")
     def _answer_fits_form(self) -> LLMRerankerCard:
-        forms = built_in_stages("rerank").forms
+        forms = BUILT_IN_STAGES["rerank"].forms
         if self.form in forms:
             readable: tuple[Answer, ...] = resolve_name(forms[self.form]).answers
             if self.answer not in readable:

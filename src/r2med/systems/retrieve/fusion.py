@@ -6,7 +6,7 @@ The run of each part is saved separately, so adding a part searches only that pa
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self, assert_never, cast, get_args
@@ -14,7 +14,6 @@ from typing import Any, Literal, Self, assert_never, cast, get_args
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset
-from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import nearest
 from r2med.foundation.core.needs import Needs, Size
@@ -22,10 +21,15 @@ from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Fused
 from r2med.foundation.runtime.stages import Numbers, Stage, Words, argument, key_of
-from r2med.systems.retrieve.added_worth import DEFAULT_DEPTH, METHODS_MEANING, AddedWorth, FusionMethod
-from r2med.systems.retrieve.apart import search_parts
+from r2med.systems.retrieve.fused_rankings import (
+    DEFAULT_DEPTH,
+    METHODS_MEANING,
+    FusionMethod,
+    WeightedRanking,
+    fuse_rankings,
+)
 from r2med.systems.retrieve.retriever import NO_REPORT, TEXTS_ALONE, Searched, SearchQuery
-from r2med.systems.retrieve.stored_search import stored_search
+from r2med.systems.retrieve.stored_search import search_parts, stored_search
 
 Searching = Literal["expanded", "original", "generated", "both"]
 
@@ -101,41 +105,37 @@ class Fusion(Stage, kind="retrieve"):
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
         """Return the k documents of each query with the highest total worth over all parts.
 
-        A part is opened when it is first searched, and not at all if its run is in the store.
+        A part is opened when it is first searched, and not at all if its run is in the store. The same search of the
+        same part is made once.
         """
-        fused = self._fused(dataset, queries, k, runtime)
-        cost = total(searched.cost for searched in fused.searches.values()) + Cost(seconds=fused.seconds)
-        # One part prepares its corpus once.
-        prepared = total({search.index: part.prepared for search, part in fused.searches.items()}.values())
-        if not self.is_replayed(runtime):
-            return Searched(fused.run, cost, prepared)
-        report = sum((searched.report for searched in fused.searches.values()), NO_REPORT)
-        return Searched(fused.run, cost, prepared, report)
-
-    def _fused(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> _FusedSearch:
-        """Search with each part, and add up the rankings. The same search of the same part is made once."""
-        worth, wanted = AddedWorth(len(queries)), self.depth or max(DEFAULT_DEPTH, k)
         searches: dict[_PartSearch, Searched] = {}
         searching = 0.0
 
-        def search(part: Stage, batch: Sequence[SearchQuery], depth: int) -> Searched:
+        def search(part: Stage, queries: Sequence[SearchQuery], k: int) -> Searched:
             nonlocal searching
-            planned = _PartSearch(part, part.indexing(), tuple(batch), depth)
+            planned = _PartSearch(part, part.indexing(), tuple(queries), k)
             if planned not in searches:
                 began = time.perf_counter()
-                searches[planned] = stored_search(part, dataset, batch, depth, runtime)
+                searches[planned] = stored_search(part, dataset, queries, k, runtime)
                 searching += time.perf_counter() - began
             return searches[planned]
 
-        started = time.perf_counter()
+        started, depth = time.perf_counter(), self.depth or max(DEFAULT_DEPTH, k)
+        rankings: list[WeightedRanking] = []
         for part, weight, form in self._runs(queries):
             find = partial(search, part)
             whole = part.chooses_forms(runtime)
-            run = (find(form, wanted) if whole else search_parts(find, form, wanted, dataset.corpus)).run
-            for line, (rows, scores) in enumerate(zip(run.rows, run.scores, strict=True)):
-                worth.add(line, rows, scores, self.method, weight)
-        run = worth.ranked([query.query.id for query in queries], k, dataset.corpus)
-        return _FusedSearch(run, searches, time.perf_counter() - started - searching)
+            searched = find(form, depth) if whole else search_parts(find, form, depth, dataset.corpus)
+            for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
+                rankings.append(WeightedRanking(line, rows, scores, self.method, weight))
+        run = fuse_rankings([query.query.id for query in queries], rankings, k, dataset.corpus)
+        own = Cost(seconds=time.perf_counter() - started - searching)
+        cost = total(searched.cost for searched in searches.values()) + own
+        # One part prepares its corpus once.
+        prepared = total({search.index: part.prepared for search, part in searches.items()}.values())
+        if not self.is_replayed(runtime):
+            return Searched(run, cost, prepared)
+        return Searched(run, cost, prepared, sum((searched.report for searched in searches.values()), NO_REPORT))
 
     def _runs(self, queries: Sequence[SearchQuery]) -> Iterator[tuple[Stage, float, list[SearchQuery]]]:
         """Yield (part, weight, queries in the form that it searches) for each run."""
@@ -161,15 +161,6 @@ class _PartSearch:
     """The retriever whose index is prepared."""
     queries: tuple[SearchQuery, ...]
     depth: int
-
-
-@dataclass(frozen=True)
-class _FusedSearch:
-    """What a fusion found, by which searches, and the seconds for adding up their rankings."""
-
-    run: Run
-    searches: Mapping[_PartSearch, Searched]
-    seconds: float
 
 
 def _asked(search: SearchQuery, word: Searching) -> SearchQuery:

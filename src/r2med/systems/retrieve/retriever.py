@@ -10,7 +10,7 @@ from r2med.data import Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.keys import changed_values
-from r2med.systems.retrieve.added_worth import FusionMethod
+from r2med.systems.retrieve.fused_rankings import FusionMethod
 
 MEAN = ""
 TEXTS_ALONE = "{text}"
@@ -36,7 +36,7 @@ class SearchQuery:
     glued: bool = False
     """True if the copies follow each other without a space."""
     parts: tuple[tuple[SearchQuery, float], ...] = ()
-    """Queries that are searched apart in place of this one, each with its weight; see `systems/retrieve/apart.py`."""
+    """Queries that are searched in place of this one, each with its weight; see `search_parts`."""
     fuse: FusionMethod = "rrf"
     """How the rankings of the parts are added up."""
     replaces: Query | None = field(default=None, compare=False)

@@ -6,24 +6,25 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from r2med.data import Corpus, Dataset
 from r2med.data.runs.run import IdTable, Run, on_corpus
 from r2med.data.runs.run_checks import ranking_fault
 from r2med.data.runs.ties import TIE_RULE
-from r2med.foundation.core.cost import Cost, stated_or_measured
+from r2med.foundation.core.cost import Cost, stated_or_measured, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, described, key_of
 from r2med.foundation.store import Artefact, digest
 from r2med.foundation.store.files import write_array
 from r2med.foundation.store.reads import current_reads
-from r2med.systems.retrieve.retriever import Searched, SearchQuery
+from r2med.systems.retrieve.fused_rankings import DEFAULT_DEPTH, WeightedRanking, fuse_rankings
+from r2med.systems.retrieve.retriever import NO_REPORT, Searched, SearchQuery
 
 log = logging.getLogger("r2med")
-
 
 VERSION = 7
 
@@ -31,20 +32,58 @@ VERSION = 7
 def stored_search(
     retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime
 ) -> Searched:
-    """Search, using the store. The excluded documents of each query are left out of its ranking.
+    """Return the k best documents of each query, without its excluded documents, from the store if it has them.
+
+    Queries with parts are searched part by part, and the rankings are added up. A retriever that chooses forms searches
+    the parts itself.
+    """
+    with runtime.about(dataset.label).one_search() as shared:
+        if retriever.chooses_forms(shared) or not any(query.parts for query in queries):
+            return _kept(retriever, dataset, queries, k, shared)
+        return search_parts(partial(_kept, retriever, dataset, runtime=shared), queries, k, dataset.corpus)
+
+
+class Search(Protocol):
+    """One search of a retriever."""
+
+    def __call__(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k best documents of each query."""
+        ...
+
+
+def search_parts(search: Search, queries: Sequence[SearchQuery], k: int, corpus: Corpus) -> Searched:
+    """Search queries part by part, and add up the rankings. Queries without parts are their own only part.
+
+    The first parts of all queries are one search, the second parts another, and so on.
+    """
+    parts = [query.parts or ((query, 1.0),) for query in queries]
+    count = max(map(len, parts), default=1)
+    if count == 1:
+        return search([query for ((query, _),) in parts], k)
+    searches: list[Searched] = []
+    rankings: list[WeightedRanking] = []
+    for number in range(count):
+        lines = [line for line, its_parts in enumerate(parts) if len(its_parts) > number]
+        searched = search([parts[line][number][0] for line in lines], max(DEFAULT_DEPTH, k))
+        searches.append(searched)
+        for line, rows, scores in zip(lines, searched.run.rows, searched.run.scores, strict=True):
+            rankings.append(WeightedRanking(line, rows, scores, queries[line].fuse, parts[line][number][1]))
+    started = time.perf_counter()
+    run = fuse_rankings([query.query.id for query in queries], rankings, k, corpus)
+    cost = total(searched.cost for searched in searches) + Cost(seconds=time.perf_counter() - started)
+    report = sum((searched.report for searched in searches), NO_REPORT)
+    return Searched(run, cost, searches[-1].prepared, report)  # the corpus is prepared once, and every search says so
+
+
+def _kept(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+    """Return the ranking that the store has, and search first if it has none.
 
     A live store keeps no run. A retriever that is replayed is always searched: the searches inside it are in the store,
     and the answers of LLMs.
     """
-    with runtime.about(dataset.label).one_search() as shared:
-        if shared.store.keeps_questions and not retriever.is_replayed(shared):
-            return _kept(retriever, dataset, queries, k, shared)
-        return _search(retriever, dataset, queries, k, shared)
-
-
-def _kept(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
-    """Return the ranking that the store has, and search first if it has none."""
     corpus, store = dataset.corpus, runtime.store
+    if not store.keeps_questions or retriever.is_replayed(runtime):
+        return _search(retriever, dataset, queries, k, runtime)
     asked = [query.key for query in queries]
     run_key = digest(["run", VERSION, TIE_RULE, key_of(retriever, dataset, runtime), corpus.fingerprint, asked, k])
 
@@ -71,33 +110,26 @@ def _kept(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k:
 
 
 def _search(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
-    """Return the k best documents of each query, without its excluded documents."""
-    if k < 1:
-        raise UserError(f"k must be at least 1, not {k}")
-    rows = dataset.corpus.rows
-    excluded = {query.query.id: rows(query.query.excluded) for query in queries if query.query.excluded}
-    spare = max(map(len, excluded.values()), default=0)
-    searched = _searched(retriever, dataset, queries, k + spare, runtime)
-    return replace(searched, run=searched.run.without(excluded, k)) if excluded else searched
-
-
-def _searched(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
-    """Return what a retriever finds, as rows of the corpus. A run of document ids, as `Run.of` returns, is looked up.
+    """Search, and return rows of the corpus. A run of document ids, as `Run.of` returns, is looked up.
 
     Raises UserError if the retriever returns something else.
     """
+    if k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
+    corpus, asked = dataset.corpus, [query.query.id for query in queries]
+    excluded = {query.query.id: corpus.rows(query.query.excluded) for query in queries if query.query.excluded}
+    wide = k + max(map(len, excluded.values()), default=0)
     started = time.perf_counter()
-    searched: object = retriever.search(dataset, queries, k, runtime)
+    searched: object = retriever.search(dataset, queries, wide, runtime)
     where = f"{type(retriever).__qualname__}.search(dataset, queries, k, runtime)"
     if not isinstance(searched, Searched):
         raise UserError(f"{where} returned {described(searched)}: it must return Searched(run)")
-    searched = replace(searched, cost=stated_or_measured(searched.cost, started))
-    asked = [query.query.id for query in queries]
-    if isinstance(searched.run.documents, IdTable):
-        return replace(searched, run=on_corpus(searched.run, asked, dataset.corpus, k, where))
-    if list(searched.run.queries) != asked:
+    cost, run = stated_or_measured(searched.cost, started), searched.run
+    if isinstance(run.documents, IdTable):
+        run = on_corpus(run, asked, corpus, wide, where)
+    elif list(run.queries) != asked:
         raise UserError(f"{where} returned a run of other queries, or in another order, than it was given")
-    return searched
+    return replace(searched, run=run.without(excluded, k) if excluded else run, cost=cost)
 
 
 def check_filled(corpus: Corpus) -> None:

@@ -12,7 +12,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from r2med.foundation.core.errors import UserError, nearest
-from r2med.foundation.core.names import Kind, built_in_stages, kind_of, known_names, stage_class
+from r2med.foundation.core.names import BUILT_IN_STAGES, Kind, kind_of, known_names, stage_class
 from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage
 from r2med.foundation.runtime import stage_table, stages
 from r2med.foundation.runtime.setup import Setup
@@ -127,7 +127,7 @@ def check_expansion(expander: Stage, retriever: Stage) -> None:
 
 def _candidates(calls: Calls, spec: str, path: Path) -> Stage:
     """Return the run that replaces a retriever. Raises UserError unless a reranker comes first."""
-    anybody = tuple(built_in_stages("rerank").prefixes)
+    anybody = tuple(BUILT_IN_STAGES["rerank"].prefixes)
     if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
         raise UserError(
             f"{spec!r}: candidates (--candidates {quote(str(path))}) is what was retrieved: name the "
@@ -153,7 +153,7 @@ def _retriever(calls: Calls, spec: str, expansion: Call | None) -> Stage:
 
 def _check_known(name: str, spec: str) -> None:
     """Raise UserError if the first stage is neither an expansion nor a retriever. The message suggests both kinds."""
-    if kind_of(name) is None and not name.startswith(tuple(built_in_stages("retrieve").prefixes)):
+    if kind_of(name) is None and not name.startswith(tuple(BUILT_IN_STAGES["retrieve"].prefixes)):
         expansions = known_names("expand")
         hint = nearest(name, (*expansions, *known_names("retrieve")))
         raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: r2med list stages shows all")

@@ -25,7 +25,6 @@ from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.rerank.reranking import Reranked
-from r2med.systems.retrieve.apart import search_apart
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
 from r2med.systems.system.declared_system import check_expansion, completed, completed_call, declared
@@ -195,7 +194,7 @@ class System:
     ) -> Outcome:
         wide = max([k, *map(_depth_of, self.rerankers)])  # every reranker gets its candidates, even if k is smaller
         queries = expansion.queries
-        searched = search_apart(self.retriever, dataset, queries, wide, runtime)
+        searched = stored_search(self.retriever, dataset, queries, wide, runtime)
         note(searched.report.notices)
         run, reranked = searched.run, []
         for reranker in self.rerankers:

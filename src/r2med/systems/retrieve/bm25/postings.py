@@ -69,7 +69,7 @@ class Segment:
     @classmethod
     def open(cls, artefact: Artefact) -> Segment:
         """Open a segment from the store, memory-mapped."""
-        with pa.memory_map(str(artefact.file("terms.arrow"))) as source:
+        with pa.memory_map(str(artefact.path / "terms.arrow")) as source:
             terms = pa.ipc.open_file(source).get_batch(0).column(0)
         arrays = {name: artefact.array(name) for name in ("offsets", "documents", "frequencies", "lengths")}
         return cls(artefact.meta["start"], terms, **arrays)

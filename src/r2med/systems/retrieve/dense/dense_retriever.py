@@ -1,35 +1,76 @@
-"""Dense retriever: encode the corpus once, then search it exactly."""
+"""Dense, multi-vector and sparse retrievers: encode the corpus once, then search its vectors exactly."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from pydantic import Field
 
 from r2med.data import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
-from r2med.models.encoders.encoder import NO_PASSAGES, Encoded, Encoder, Vectors, modules_of_loader
-from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS
+from r2med.foundation.store.dataset_labels import Labels
+from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, ROLES, Encoder, modules_of_loader, open_encoder
+from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
+from r2med.models.encoders.model_estimates import MOST_TOKENS, model_needs
 from r2med.models.encoders.ragged import Ragged
+from r2med.models.encoders.weights import IN_FOLDER
 from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Block, Hits
-from r2med.systems.retrieve.late.opened_late import OpenedLate, OpenedTerms, OpenedTokens
+from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
-from r2med.systems.retrieve.vectors.embeddings import embed_texts
-from r2med.systems.retrieve.vectors.vector_retriever import EmbeddedCorpus, VectorSearch
+from r2med.systems.retrieve.stored_search import check_filled
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change, vectors_key
+
+STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
+"""Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
 
 
-class Dense(VectorSearch, kind="retrieve"):
+class VectorSettings(Stage):
+    """Settings of stages that search vectors."""
+
+    dims: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="numbers of each vector that are used, the first ones (for Matryoshka models); 0: all",
+    )
+    passages: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="tokens of a passage: a long document has a vector for each passage, and its best passage counts; "
+        "0: one vector for the document, which the model cuts at its limit",
+    )
+
+
+@dataclass(frozen=True)
+class OpenedVectors:
+    """A corpus that is ready to be searched."""
+
+    encoder: Encoder
+    embeddings: Embeddings
+    blocks: Sequence[Block]
+    """The vectors that are compared, or the first numbers of them."""
+    terms: TermIndex | None = None
+    """The index of a sparse model, whose weights of terms are no vectors to compare."""
+    cache: SearchCache = field(default_factory=SearchCache)
+
+
+class Dense(VectorSettings, kind="retrieve"):
     """Compare vectors of an embedding model: a card's name, hf:ORG/NAME, path:DIR or py:MODULE:NAME."""
 
     @classmethod
@@ -40,108 +81,150 @@ class Dense(VectorSearch, kind="retrieve"):
             return super().summary(name)
         return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
 
+    def card(self, runtime: Runtime) -> ModelCard:
+        """Return the model's card. For a model without one, the card is made from its repository or folder."""
+        return runtime.part((self.name, "card"), lambda: resolve_card(self.name))
+
+    @property
+    def vectors_label(self) -> str:
+        """The name of the vectors of documents in the store."""
+        return f"{self.name}(passages={self.passages})" if self.passages else self.name
+
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return how many documents would be encoded and how much would be downloaded."""
+        card = MODELS.get(self.name)
+        kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
+        is_stored = (kept_in, self.vectors_label) in size.stored
+        tokens = 0 if is_stored else size.documents * size.document_tokens
+        model = model_needs(str(self), self.name, MODELS, resolve_card, tokens, runtime.setup)
+        if is_stored:
+            return [replace(model, stored=size.documents, fetch=0.0)]
+        price = card.price_per_million_tokens if card else 0.0
+        if not price:
+            return [replace(model, encoded=size.documents)]
+        bill = tokens * price / 1e6
+        return [replace(model, encoded=size.documents, read=tokens, dollars=bill, most_dollars=MOST_TOKENS * bill)]
+
     def modules(self, runtime: Runtime) -> tuple[str, ...]:
         """Return the modules that load the model."""
         if self.name.startswith("hf:"):  # otherwise the hub would be asked for its card before
             check_installed(self.name, modules_of_loader("transformers", runtime.setup))
-        return super().modules(runtime)
+        return modules_of_loader(self.card(runtime).loader, runtime.setup)
+
+    def encoder(self, dataset: Dataset, runtime: Runtime) -> Encoder:
+        """Return the encoder for a dataset. Datasets with the same instruction share an encoder."""
+        # An API's answers get the labels of the store. Other encoders store nothing themselves.
+        card = self.card(runtime)
+        labels = Labels() if card.loader in LOADERS else runtime.store.labels
+        return runtime.part(
+            (self, "encoder", dataset.instruction, labels),
+            lambda: open_encoder(card, dataset.instruction, runtime, runtime.store),
+        )
 
     def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on. Raises UserError for one that the model does not have."""
-        is_late = self.card(runtime).loader in LATE_LOADERS
+        card, encoder = self.card(runtime), self.encoder(dataset, runtime)
+        is_late = card.loader in LATE_LOADERS
         if is_late and self.changed:
             typed = ", ".join(f"{key}={value}" for key, value in self.changed)
             raise UserError(f"{self.name}: {typed} needs a model with one vector per text")
-        if self.passages and not is_late and not self.encoder(dataset, runtime).cuts_passages:
+        if self.passages and not is_late and not encoder.cuts_passages:
             raise UserError(NO_PASSAGES.format(model=self.name))
-        return super().key(dataset, runtime)
+        roles: dict[str, Any] = {role: vectors_key(encoder, role, self.passages) for role in ROLES}
+        # The pin is not part of the key of a role. Vectors depend on the revision alone, so they stay valid
+        # when it is pinned later.
+        pinned = {} if encoder.pinned else {"pinned": False}
+        weights = {"weights": IN_FOLDER} if encoder.in_folder else {}
+        return {**self.settings(), "similarity": card.similarity, **roles, **pinned, **weights}
 
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
-        """Return the k nearest documents of each query. Vectors in the store are not encoded again."""
+        """Return the k best documents of each query. Vectors in the store are not encoded again."""
+        runtime = runtime.about(dataset.label, model=self.vectors_label)
         opened = runtime.index((self, dataset.corpus.fingerprint), lambda: self._open(dataset, runtime))
-        return opened.search(queries, k)
-
-    def _open(self, dataset: Dataset, runtime: Runtime) -> OpenedVectors | OpenedLate:
-        """Return the corpus ready to be searched, as the loader of the model's card says."""
-        embedded = self.embedded(dataset, runtime)
-        turn = self.turn(embedded.encoder, runtime)
-        match self.card(runtime).loader:
-            case "multi-vector":
-                return OpenedTokens(embedded, turn)
-            case "sparse":
-                return OpenedTerms(embedded, turn)
-        return OpenedVectors(self, embedded, turn, takes_cosine=self.takes_cosine(runtime))
-
-    def takes_cosine(self, runtime: Runtime) -> bool:
-        """Return True if vectors must still be scaled to length 1, as always for the first numbers of a vector."""
-        card = self.card(runtime)
-        return card.similarity == "cosine" and (not card.normalise or bool(self.dims))
-
-
-class OpenedVectors:
-    """A corpus with one vector for each document, or for each of its passages."""
-
-    def __init__(
-        self, stage: Dense, embedded: EmbeddedCorpus, turn: AbstractContextManager[object], *, takes_cosine: bool
-    ) -> None:
-        self._stage, self._embedded, self._turn, self._takes_cosine = stage, embedded, turn, takes_cosine
-        self._cache = SearchCache()
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k nearest documents of each query."""
-        encoded = self._query_vectors(queries)
+        with self._turn(opened.encoder, runtime):
+            asked = self._query_vectors(queries, opened, runtime)
         started = time.perf_counter()
-        run = Run.ranked(
-            [query.query.id for query in queries], self._nearest(encoded.vectors, k), self._embedded.corpus
-        )
+        hits = self._nearest(asked, opened, k, dataset.corpus.id_ranks(), runtime)
+        run = Run.ranked([query.query.id for query in queries], hits, dataset.corpus)
         # The cost of vectors from the store is the cost of making them, as if the queries had been encoded now.
-        cost = encoded.cost + Cost(seconds=time.perf_counter() - started)
-        return Searched(run, cost, self._embedded.embeddings.cost)
+        cost = asked.cost + Cost(seconds=time.perf_counter() - started)
+        return Searched(run, cost, opened.embeddings.cost)
 
-    def _query_vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
-        stage, embedded = self._stage, self._embedded
-        with self._turn:
-            encoded = query_vectors(queries, embedded.encoder, embedded.query_store, embedded.runtime.engine)
-        dimension = embedded.embeddings.dimension
-        if encoded.vectors.shape[1] != dimension:
-            sizes = f"{encoded.vectors.shape[1]} for queries and {dimension} for documents"
-            raise UserError(f"{stage.name} returned vectors of different lengths: {sizes}")
-        if stage.dims > dimension:
-            raise UserError(f"{stage}: its vectors have {dimension} numbers, fewer than dims")
-        return replace(encoded, vectors=encoded.vectors[:, : stage.dims]) if stage.dims else encoded
+    def _open(self, dataset: Dataset, runtime: Runtime) -> OpenedVectors:
+        """Return the corpus with its vectors, ready to be searched."""
+        check_filled(dataset.corpus)
+        encoder = self.encoder(dataset, runtime)
+        embeddings = embed_corpus(
+            dataset.corpus,
+            encoder,
+            runtime.store,
+            runtime.engine,
+            reuse=may_change(dataset),
+            passages=self.passages,
+        )
+        if self.card(runtime).loader == "sparse":
+            return OpenedVectors(encoder, embeddings, (), TermIndex.of(embeddings.shards, runtime.store))
+        if not self.dims:
+            return OpenedVectors(encoder, embeddings, embeddings.parts)
+        if self.dims > embeddings.dimension:
+            raise UserError(f"{self}: its vectors have {embeddings.dimension} numbers, fewer than dims")
+        parts = [
+            (first, Ragged({"vectors": part.arrays["vectors"][:, : self.dims]}, part.offsets))
+            for first, part in embeddings.parts
+        ]
+        return OpenedVectors(encoder, embeddings, parts)
 
-    def _blocks(self) -> Sequence[Block]:
-        """Return the vectors of the documents or of their passages, or the first numbers of these."""
-        parts, dims = self._embedded.embeddings.parts, self._stage.dims
-        if not dims:
-            return parts
-        return [(first, Ragged({"vectors": part.arrays["vectors"][:, :dims]}, part.offsets)) for first, part in parts]
+    def _query_vectors(self, queries: Sequence[SearchQuery], opened: OpenedVectors, runtime: Runtime) -> Ragged:
+        """Return what the model makes of each query, with its generated texts."""
+        encoder, engine = opened.encoder, runtime.engine
+        store = runtime.store if runtime.store.keeps_questions else None  # nothing about a question of a server is kept
+        if self.card(runtime).loader in LATE_LOADERS:
+            return embed_texts([_joined_text(query) for query in queries], "query", encoder, store, engine)
+        asked = query_vectors(queries, encoder, store, engine)
+        vectors, dimension = asked.arrays["vectors"], opened.embeddings.dimension
+        if vectors.shape[1] != dimension:
+            sizes = f"{vectors.shape[1]} for queries and {dimension} for documents"
+            raise UserError(f"{self.name} returned vectors of different lengths: {sizes}")
+        return Ragged.single(vectors[:, : self.dims], asked.cost) if self.dims else asked
 
-    def _nearest(self, vectors: Vectors, k: int) -> list[Hits]:
-        stage, embedded, setup = self._stage, self._embedded, self._embedded.runtime.setup
-        ranks = embedded.corpus.id_ranks()
-        if not stage.dims and not stage.passages:  # nodes compare whole vectors of whole documents
-            work = ProposeNearest(vectors, k, self._takes_cosine, setup.memory)
-            hits = search_by_nodes(
-                embedded.embeddings.shards, work, ranks, embedded.runtime.engine, embedded.query_store
-            )
+    def _nearest(
+        self, asked: Ragged, opened: OpenedVectors, k: int, ranks: npt.NDArray[np.int32], runtime: Runtime
+    ) -> list[Hits]:
+        """Return the k best documents of each query."""
+        if opened.terms is not None:
+            return opened.terms.search(asked, k, ranks)
+        card, setup = self.card(runtime), runtime.setup
+        is_single = card.loader not in LATE_LOADERS
+        # Vectors must still be scaled to length 1, as always the first numbers of a vector.
+        takes_cosine = is_single and card.similarity == "cosine" and (not card.normalise or bool(self.dims))
+        has_nodes = runtime.engine is not THREADS and runtime.store.keeps_questions
+        if has_nodes and is_single and not self.changed:  # nodes compare whole vectors of whole documents
+            work = ProposeNearest(asked.arrays["vectors"], k, takes_cosine, setup.memory)
+            hits = search_by_nodes(opened.embeddings.shards, work, ranks, runtime.engine, runtime.store)
             if hits is not None:
                 return hits
         return search_exact(
-            vectors,
-            self._blocks(),
+            asked,
+            opened.blocks,
             k,
             ranks,
-            cosine=self._takes_cosine,
+            cosine=takes_cosine,
             memory=setup.memory,
             device=setup.device,
-            cache=self._cache,
+            cache=opened.cache,
         )
+
+    def _turn(self, encoder: Encoder, runtime: Runtime) -> AbstractContextManager[object]:
+        """Return the lock of an encoder's model, because not every tokenizer is thread-safe.
+
+        Variants of a model share one lock. Different models do not wait for each other.
+        """
+        return runtime.turn(("model", str(encoder.key("document").get("model", self.name))))
 
 
 def query_vectors(
     queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None, engine: Engine = THREADS
-) -> Encoded:
+) -> Ragged:
     """Return one vector per query, including its generated text.
 
     As in the benchmark, this is the mean of the vectors of the query and of the generated text. Several generated texts
@@ -158,7 +241,7 @@ def query_vectors(
         for (index, generated), end in zip(averaged, ends, strict=True):
             mean = written.arrays["vectors"][end - len(generated) : end].mean(axis=0)
             vectors[index] = mean if queries[index].dense_form == TEXTS_ALONE else (vectors[index] + mean) / 2
-    return Encoded(vectors, cost)
+    return Ragged.single(vectors, cost)
 
 
 def _query_text(search: SearchQuery) -> str:
@@ -166,3 +249,12 @@ def _query_text(search: SearchQuery) -> str:
         # Both fields are filled at once, because a query may contain the words {text}.
         return search.dense_form.format(query=search.query.text, text=" ".join(search.generated))
     return search.query.text
+
+
+def _joined_text(search: SearchQuery) -> str:
+    """Return the one text that stands for a query and what was generated for it: token vectors have no mean."""
+    if search.dense_form == MEAN:
+        return " ".join([search.query.text, *search.generated])
+    if search.generated and search.dense_form == TEXTS_ALONE:
+        return " ".join(search.generated)
+    return _query_text(search)

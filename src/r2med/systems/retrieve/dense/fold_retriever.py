@@ -10,14 +10,13 @@ from r2med.foundation.core.cost import total
 from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
-from r2med.systems.retrieve.dense.dense_retriever import Dense
+from r2med.systems.retrieve.dense.dense_retriever import Dense, VectorSettings
 from r2med.systems.retrieve.fold_models import FoldStage, joined_runs
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
-from r2med.systems.retrieve.vectors.vector_retriever import VectorSearch
 
 
-class FoldSearch(FoldStage, VectorSearch, kind="retrieve"):
+class FoldSearch(FoldStage, VectorSettings, kind="retrieve"):
     """Search each query with the model that was trained without it: a folder with a model for each fold (folds:DIR)."""
 
     part: ClassVar[type[Stage]] = Dense

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.foundation.engine.work import THREADS, Engine, Needs, Work
-from r2med.foundation.store import Store
+from r2med.foundation.engine.work import Engine, Needs, Work
+from r2med.foundation.store import Artefact, Store
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.exact_search import search_exact
 from r2med.systems.retrieve.exact.text_vectors import Rows
-from r2med.systems.retrieve.vectors.vector_shard import VectorShard, open_shard
 
 GROUP_SHARDS = 64
 """Number of shards that are searched together."""
@@ -50,26 +49,25 @@ class ProposeNearest(Work[ShardGroup, Rows]):
 
     def __call__(self, group: ShardGroup, store: Store) -> Rows:
         """Return the rows in ascending order."""
-        held = [open_shard(store, "vectors", key) for key in group.keys]
-        shards = [shard for shard in held if shard is not None]
-        if len(shards) < len(held):
+        stored = [store.get("vectors", key) for key in group.keys]
+        shards = [shard for shard in stored if shard is not None]
+        if len(shards) < len(stored):
             return np.arange(group.start, group.start + len(group.ranks), dtype=np.int32)
-        blocks = [(first - group.start, vectors) for shard in shards for first, vectors in shard.blocks]
+        blocks = [(shard.meta["start"] - group.start, shard.array("vectors")) for shard in shards]
         hits = search_exact(self.queries, blocks, self.k, group.ranks, cosine=self.cosine, memory=self.memory)
         return np.unique(np.concatenate([rows for rows, _ in hits])) + np.int32(group.start)
 
 
 def search_by_nodes(
-    shards: Sequence[VectorShard], work: ProposeNearest, ranks: Rows, engine: Engine, store: Store | None
+    shards: Sequence[Artefact], work: ProposeNearest, ranks: Rows, engine: Engine, store: Store
 ) -> list[tuple[Rows, Vectors]] | None:
     """Return the result of `search_exact` over all shards, or None if nodes would not save time."""
-    few = len(work.queries) * work.k * MIN_DOCUMENTS_PER_PROPOSAL <= len(ranks)
-    if engine is THREADS or store is None or not few:
+    if len(work.queries) * work.k * MIN_DOCUMENTS_PER_PROPOSAL > len(ranks):
         return None
     groups = [shards[at : at + GROUP_SHARDS] for at in range(0, len(shards), GROUP_SHARDS)]
-    starts = [group[0].start for group in groups]
+    starts = [group[0].meta["start"] for group in groups]
     items = (
-        ShardGroup(tuple(shard.key for shard in group), start, ranks[start:end])
+        ShardGroup(tuple(shard.path.name for shard in group), start, ranks[start:end])
         for group, start, end in zip(groups, starts, [*starts[1:], len(ranks)], strict=True)
     )
     proposed = {group.start: rows for group, rows in engine.map(work, items, store, Needs(gpu=True))}
@@ -79,9 +77,10 @@ def search_by_nodes(
     return [(rows[positions], scores) for positions, scores in hits]
 
 
-def _blocks(shards: Sequence[VectorShard], rows: Rows) -> Iterator[tuple[int, Vectors]]:
+def _blocks(shards: Sequence[Artefact], rows: Rows) -> Iterator[tuple[int, Vectors]]:
     """Yield the vectors of some ascending rows, each block with the position of its first row among them."""
-    for start, vectors in (block for shard in shards for block in shard.blocks):
+    for shard in shards:
+        start, vectors = shard.meta["start"], shard.array("vectors")
         first, end = np.searchsorted(rows, [start, start + len(vectors)])
         if end - first == len(vectors):
             yield int(first), vectors

@@ -17,7 +17,7 @@ from r2med.foundation.store.files import let_go, write_array
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.bm25.bm25_retriever import Hits, search_segment
 from r2med.systems.retrieve.bm25.postings import Segment
-from r2med.systems.retrieve.vectors.vector_shard import VectorShard
+from r2med.systems.retrieve.vectors.vector_shard import read_ragged
 
 VERSION = 1
 POSTINGS = "term-postings"
@@ -33,7 +33,7 @@ class TermIndex:
         self._impacts = [segment.array("impacts") for segment in segments]
 
     @classmethod
-    def of(cls, shards: Sequence[VectorShard], store: Store) -> TermIndex:
+    def of(cls, shards: Sequence[Artefact], store: Store) -> TermIndex:
         """Return the index of encoded shards, inverting those that the store does not have as postings."""
         groups = [shards[at : at + SHARDS_OF_A_SEGMENT] for at in range(0, len(shards), SHARDS_OF_A_SEGMENT)]
         return cls([store.make(POSTINGS, _key(group), partial(_build, group)) for group in groups])
@@ -57,12 +57,12 @@ def _columns(queries: Ragged, query: int, terms: int) -> tuple[npt.NDArray[np.in
     return numbers[order].astype(np.int64), weights[order].astype(np.float64)
 
 
-def _key(shards: Sequence[VectorShard]) -> str:
-    return digest([VERSION, [shard.key for shard in shards]])
+def _key(shards: Sequence[Artefact]) -> str:
+    return digest([VERSION, [shard.path.name for shard in shards]])
 
 
-def _build(shards: Sequence[VectorShard], folder: Path) -> dict[str, Any]:
-    parts = [part for shard in shards for part in shard.parts]
+def _build(shards: Sequence[Artefact], folder: Path) -> dict[str, Any]:
+    parts = [read_ragged(shard) for shard in shards]
     terms = np.concatenate([part.arrays["terms"] for part in parts])
     weights = np.concatenate([part.arrays["weights"] for part in parts]).astype(np.float64)
     sizes = np.concatenate([np.diff(part.offsets) for part in parts])
@@ -72,7 +72,7 @@ def _build(shards: Sequence[VectorShard], folder: Path) -> dict[str, Any]:
     write_array(folder / "offsets.npy", matrix.indptr.astype(np.int32))
     write_array(folder / "documents.npy", matrix.indices.astype(np.int32))
     write_array(folder / "impacts.npy", matrix.data)
-    return {"start": shards[0].start, "documents": len(sizes)}
+    return {"start": shards[0].meta["start"], "documents": len(sizes)}
 
 
 def _segment(artefact: Artefact) -> Segment:

@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Artefact, Store
-from r2med.foundation.store.artefacts import META, is_work
+from r2med.foundation.store.artefacts import META
 from r2med.foundation.store.files import text_digest
-from r2med.models.encoders.ragged import Origins, Ragged, gathered
-from r2med.systems.retrieve.vectors.vector_shard import read_ragged, texts_digest
+from r2med.foundation.store.library_versions import Versions, listed, note_versions, noted_versions
+from r2med.models.encoders.ragged import Ragged, gathered
+from r2med.systems.retrieve.vectors.vector_shard import read_ragged
 
 MAX_DOCUMENTS = 10_000_000
 """Maximum number of earlier documents that are kept in memory."""
@@ -35,20 +36,22 @@ def text_digests(texts: Iterable[str]) -> Digests:
 
 @dataclass(frozen=True)
 class TakenVectors:
-    """Vectors of a shard's texts that other shards have."""
+    """Vectors of some texts of a shard, which were made for another corpus."""
 
     positions: npt.NDArray[np.int64]
     """Positions of the texts in the shard, ascending."""
-    sources: tuple[tuple[str, str], ...]
-    """The key of each other shard that is used, and a digest of its texts."""
-    origins: Origins
-    """The number of the source of each text, from 1, and its place there."""
-    cost: Cost
-    """What it cost to make these vectors."""
-    zeros: int
-    """Number of these texts whose vectors are all zero."""
-    nothing: Ragged
-    """Vectors of no text, of the same form."""
+    vectors: Ragged
+    """Their vectors, and what it cost to make them."""
+    versions: Versions
+    """Versions of the libraries that made them."""
+
+    def with_others(self, encoded: Ragged, positions: Sequence[int]) -> Ragged:
+        """Return the vectors of all texts of the shard, with those of the texts at the other positions."""
+        origins = np.empty((len(positions) + len(self.positions), 2), dtype=np.int32)
+        for number, here in enumerate((np.asarray(positions), self.positions)):
+            origins[here, 0] = number
+            origins[here, 1] = np.arange(len(here))
+        return gathered([encoded, self.vectors], origins, encoded.cost + self.vectors.cost)
 
 
 class KnownVectors:
@@ -85,46 +88,35 @@ class KnownVectors:
         return cls(shards) if shards else None
 
     def take(self, texts: Sequence[str]) -> TakenVectors | None:
-        """Return where the vectors of known texts are, or None if no text is known."""
+        """Return the vectors of known texts, or None if no text is known."""
         digests = text_digests(texts)
         at = np.minimum(np.searchsorted(self._sorted, digests[:, 0]), len(self._sorted) - 1)
-        found = np.flatnonzero(self._sorted[at] == digests[:, 0])
-        rows = self._order[at[found]]
+        positions = np.flatnonzero(self._sorted[at] == digests[:, 0])
+        rows = self._order[at[positions]]
         numbers = np.searchsorted(self._starts, rows, side="right") - 1
         places = rows - self._starts[numbers]
         # A text may match only the first half of the digest.
-        same = np.zeros(len(found), dtype=bool)
+        same = np.zeros(len(positions), dtype=bool)
         for number in np.unique(numbers):
-            mine = numbers == number
-            same[mine] = self._shards[number].array("digests")[places[mine], 1] == digests[found[mine], 1]
-        found, numbers, places = found[same], numbers[same], places[same]
-        if not len(found):
+            here = numbers == number
+            same[here] = self._shards[number].array("digests")[places[here], 1] == digests[positions[here], 1]
+        if not same.any():
             return None
-        used, of_used = np.unique(numbers, return_inverse=True)
+        used, number_of = np.unique(numbers[same], return_inverse=True)
         sources = [self._shards[number] for number in used]
-        origins = np.stack((of_used, places), axis=1).astype(np.int32)
-        return TakenVectors(
-            found,
-            tuple((source.path.name, texts_digest(source)) for source in sources),
-            origins + np.array([1, 0], dtype=np.int32),
-            total(_cost_of(source, int((of_used == number).sum())) for number, source in enumerate(sources)),
-            _zeros(sources, origins),
-            gathered([read_ragged(sources[0])], origins[:0]),
-        )
-
-
-def _zeros(sources: Sequence[Artefact], origins: Origins) -> int:
-    if not any(source.meta.get("zeros") for source in sources):
-        return 0
-    return gathered([read_ragged(source) for source in sources], origins).zeros()
+        origins = np.stack((number_of, places[same]), axis=1).astype(np.int32)
+        cost = total(_cost_of(source, int((number_of == number).sum())) for number, source in enumerate(sources))
+        with noted_versions() as versions:
+            for source in sources:
+                note_versions(source.meta)
+        vectors = gathered([read_ragged(source) for source in sources], origins, cost)
+        return TakenVectors(positions[same], vectors, listed(versions))
 
 
 def _cost_of(source: Artefact, texts: int) -> Cost:
     """Return the cost of making the vectors of some texts of a folder: a share of the cost of all."""
-    cost = Cost.from_dict(source.meta.get("own_cost", source.meta["cost"]))
-    return cost.times(texts / len(source.array("digests")))
+    return Cost.from_dict(source.meta["cost"]).times(texts / len(source.array("digests")))
 
 
 def _newest_first(files: Iterable[Path]) -> list[Path]:
-    finished = [path for path in files if not is_work(path.parent)]
-    return sorted(finished, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))
+    return sorted(files, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))

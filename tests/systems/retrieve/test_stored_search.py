@@ -10,9 +10,7 @@ from r2med.data import Corpus, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.systems.retrieve.added_worth import METHODS
-from r2med.systems.retrieve.apart import search_apart
-from r2med.systems.retrieve.bm25 import BM25
+from r2med.systems.retrieve.fused_rankings import METHODS
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
 from support.by_day import some_by_day
@@ -93,7 +91,7 @@ def test_fused_rankings_equal_a_plain_computation(store, seed):
         queries.append(apart(str(number), texts, weights, method, tuple(draw.sample(IDS, draw.choice([0, 0, 2])))))
     found |= {f"original {number}": {"d01": 2.0, "d02": 2.0, "d03": 1.0} for number in range(6)}
     k = draw.choice([3, 10, 100])
-    run = search_apart(ByText(found), SMALL, queries, k, Runtime(store=store)).run
+    run = stored_search(ByText(found), SMALL, queries, k, Runtime(store=store)).run
     assert any(len(query.parts) > 1 for query in queries)
     for (_, ranking), query in zip(run, queries, strict=True):
         expected = plainly_fused(found, query, k)
@@ -107,21 +105,21 @@ FOUND = {"one": {"d01": 3.0, "d02": 1.0}, "two": {"d02": 4.0}, "original q": {"d
 
 def test_a_query_with_a_negative_weight_pushes_down_what_it_finds(store):
     query = apart("q", ["one", "two"], [1.0, -0.5], "minmax")
-    [(_, ranking)] = search_apart(ByText(FOUND), SMALL, [query], 10, Runtime(store=store)).run
+    [(_, ranking)] = stored_search(ByText(FOUND), SMALL, [query], 10, Runtime(store=store)).run
     assert ranking == [("d01", 1.0), ("d02", -0.5)]
 
 
 def test_queries_without_parts_are_searched_as_they_are_among_the_others(store):
     retriever = ByText(FOUND)
     queries = [apart("q", ["one", "two"], [1.0, 1.0], "sum"), SearchQuery(Query("r", "original r"))]
-    run = search_apart(retriever, SMALL, queries, 10, Runtime(store=store)).run
+    run = stored_search(retriever, SMALL, queries, 10, Runtime(store=store)).run
     assert dict(run) == {"q": [("d02", 5.0), ("d01", 3.0)], "r": [("d08", pytest.approx(1 / 61))]}
     assert retriever.searches == [["one", "original r"], ["two"]]
 
 
 def test_one_part_each_is_one_search_whose_scores_stay(store):
     queries = [apart("q", ["one"], [1.0], "rrf")]
-    assert dict(search_apart(ByText(FOUND), SMALL, queries, 10, Runtime(store=store)).run) == {
+    assert dict(stored_search(ByText(FOUND), SMALL, queries, 10, Runtime(store=store)).run) == {
         "q": [("d01", 3.0), ("d02", 1.0)]
     }
 
@@ -129,23 +127,16 @@ def test_one_part_each_is_one_search_whose_scores_stay(store):
 def test_every_search_is_kept_and_not_repeated(store):
     first, again = ByText(FOUND), ByText(FOUND)
     query = apart("q", ["one", "two"], [1.0, 1.0], "rrf")
-    search_apart(first, SMALL, [query], 10, Runtime(store=store))
-    search_apart(again, SMALL, [apart("q", ["two", "one"], [2.0, -1.0], "sum")], 5, Runtime(store=store))
+    stored_search(first, SMALL, [query], 10, Runtime(store=store))
+    stored_search(again, SMALL, [apart("q", ["two", "one"], [2.0, -1.0], "sum")], 5, Runtime(store=store))
     assert (len(first.searches), again.searches) == (2, [])
 
 
 def test_costs_add_up_and_the_corpus_is_prepared_once(store):
     queries = [apart("q", ["one", "two"], [1.0, 1.0], "rrf"), apart("r", ["two", "one"], [1.0, 1.0], "rrf")]
-    searched = search_apart(ByText(FOUND), SMALL, queries, 10, Runtime(store=store))
+    searched = stored_search(ByText(FOUND), SMALL, queries, 10, Runtime(store=store))
     assert (searched.cost.tokens, searched.prepared.seconds) == (4, 5.0)
     assert searched.cost.seconds >= 2.0
-
-
-def test_queries_without_parts_are_searched_by_stored_search_alone(store):
-    retriever, plain = BM25(), [SearchQuery(Query("q", "d01"))]
-    assert dict(search_apart(retriever, SMALL, plain, 3, Runtime(store=store)).run) == dict(
-        stored_search(retriever, SMALL, plain, 3, Runtime(store=store)).run
-    )
 
 
 def test_parts_and_their_weights_are_in_the_key():

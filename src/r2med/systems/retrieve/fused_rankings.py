@@ -1,9 +1,9 @@
-"""The worth of documents in a ranking, and the sum of several rankings."""
+"""Add up several rankings of a query, for fusions of retrievers and for queries that are searched part by part."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,33 +57,30 @@ METHODS_MEANING = (
 )
 
 
-class AddedWorth:
-    """The worth of each document to each query, added up search by search."""
+class WeightedRanking(NamedTuple):
+    """One ranking of a query, and how it is added to others. With a negative weight, its documents lose worth."""
 
-    def __init__(self, queries: int) -> None:
-        self._worth: list[dict[int, float]] = [{} for _ in range(queries)]
+    line: int
+    """Position of the query."""
+    rows: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    method: FusionMethod
+    weight: float
 
-    def add(
-        self,
-        line: int,
-        rows: npt.NDArray[np.int32],
-        scores: npt.NDArray[np.float32],
-        method: FusionMethod,
-        weight: float,
-    ) -> None:
-        """Add one ranking of a query. With a negative weight, its documents lose worth."""
+
+def fuse_rankings(queries: Sequence[str], rankings: Iterable[WeightedRanking], k: int, corpus: Corpus) -> Run:
+    """Return the k documents of each query with the highest total worth."""
+    worths: list[dict[int, float]] = [{} for _ in queries]
+    for line, rows, scores, method, weight in rankings:
         hits = rows[rows != NO_DOCUMENT].tolist()
         if not hits:
-            return
-        worth = self._worth[line]
+            continue
+        worth = worths[line]
         amounts = METHODS[method](scores[: len(hits)].astype(np.float64)).tolist()
         for row, amount in zip(hits, amounts, strict=True):
             worth[row] = worth.get(row, 0.0) + weight * amount
-
-    def ranked(self, queries: Sequence[str], k: int, corpus: Corpus) -> Run:
-        """Return the k documents of each query with the highest total worth."""
-        ranks = corpus.id_ranks()
-        return Run.ranked(queries, [_best(worth, k, ranks) for worth in self._worth], corpus)
+    ranks = corpus.id_ranks()
+    return Run.ranked(queries, [_best(worth, k, ranks) for worth in worths], corpus)
 
 
 def _best(
