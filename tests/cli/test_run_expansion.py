@@ -18,13 +18,12 @@ def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_a_prompt(tmp_path, r2me
 
 def test_the_plan_of_the_best_rows_needs_neither_their_data_nor_a_network(r2med, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = r2med("run", "--suite", "top", "--plan")
+    done = r2med("run", "--suite", "top", "--plan", "--format", "json")
     assert done.returncode == 0, done.stderr
-    _, _, table = done.stdout.partition("What it needs\n")
-    rows = [line for line in table.splitlines() if "@100 " in line or line.startswith(("reasonembed", "diver "))]
-    assert len(rows) == 20
-    assert "77 GB" in " ".join(table.split())
-    some_states(done.stdout.splitlines(), "r2med data fetch R2MED")
+    [table] = json.loads(done.stdout)["sections"][1]["tables"]
+    assert len(table["rows"]) == 20 + 1
+    assert "77 GB" in json.dumps(table["rows"][0])
+    assert "r2med data fetch R2MED" in done.stdout
     assert "prompt of" not in done.stdout
 
 

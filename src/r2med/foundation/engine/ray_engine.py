@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.ray_connection import check_local, connect
-from r2med.foundation.engine.work import THREADS, Agreed, Item, Needs, Result, Work
+from r2med.foundation.engine.work import THREADS, Agreed, Item, Result, Work, WorkNeeds
 
 if TYPE_CHECKING:
     from r2med.foundation.engine.ray_worker import SentArtefact
@@ -76,7 +76,7 @@ class RayEngine:
         self._answers: dict[Any, Any] = {}
 
     def map(
-        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
+        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: WorkNeeds
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result as soon as it is ready. Artefacts are then in `store`."""
         if needs.here:
@@ -102,7 +102,7 @@ class RayEngine:
                 flight.stop()
             store.forget(note)
 
-    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
+    def agreed(self, question: Callable[[], Agreed], needs: WorkNeeds) -> Agreed:
         """Return the common answer of all workers that could do such work. The question is asked once."""
 
         key = repr(question)
@@ -120,7 +120,7 @@ class RayEngine:
         agreed: Agreed = self._answers[key]
         return agreed
 
-    def members(self, needs: Needs) -> list[Member]:
+    def members(self, needs: WorkNeeds) -> list[Member]:
         """Return the workers that can do such work. Raises UserError if none is left."""
         if not self._members:
             raise UserError("no node of the Ray cluster can be used; one needs a free CPU and room on its disk")
@@ -236,7 +236,7 @@ class RayEngine:
 class Flight(Generic[Item, Result]):
     """The items of one piece of work that have been sent to workers."""
 
-    def __init__(self, engine: RayEngine, work: Work[Item, Result], store: Store, needs: Needs, note: str) -> None:
+    def __init__(self, engine: RayEngine, work: Work[Item, Result], store: Store, needs: WorkNeeds, note: str) -> None:
         import ray
 
         self._engine = engine

@@ -16,7 +16,7 @@ Agreed = TypeVar("Agreed")
 
 
 @dataclass(frozen=True)
-class Needs:
+class WorkNeeds:
     """Where work can run, and how many items may wait at one worker."""
 
     gpu: bool = False
@@ -27,7 +27,7 @@ class Needs:
     """Number of items that wait at a worker besides the current one. They hide the transfer time and take memory."""
 
 
-HERE = Needs(here=True)
+HERE = WorkNeeds(here=True)
 
 
 class Work(ABC, Generic[Item, Result]):
@@ -45,11 +45,11 @@ class Engine(Protocol):
     """Runs work in this process or on a cluster. Results do not depend on the engine."""
 
     def map(
-        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
+        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: WorkNeeds
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result as soon as it is ready. Items are read when a worker has room for them."""
 
-    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
+    def agreed(self, question: Callable[[], Agreed], needs: WorkNeeds) -> Agreed:
         """Return the common answer of all machines that could do such work. Raises UserError if they differ."""
 
 
@@ -57,13 +57,13 @@ class Threads:
     """Runs work in this process, one item after the other, because each item uses all cores."""
 
     def map(
-        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
+        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: WorkNeeds
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result, in order."""
         for item in items:
             yield item, work(item, store)
 
-    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
+    def agreed(self, question: Callable[[], Agreed], needs: WorkNeeds) -> Agreed:
         """Return the answer of this machine."""
         return question()
 

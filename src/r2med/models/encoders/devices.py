@@ -14,7 +14,7 @@ from shlex import quote
 from typing import Any
 
 from r2med.foundation.core.errors import UserError, check_installed, unknown
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 
@@ -127,7 +127,7 @@ def backend_key(runtime: Runtime, merged: bool = False) -> dict[str, str]:
 
     `merged`: an adapter is merged into the weights. Raises UserError if it cannot run there.
     """
-    return runtime.engine.agreed(partial(_backend_here, runtime.setup, merged), Needs(gpu=True))
+    return runtime.engine.agreed(partial(_backend_here, runtime.setup, merged), WorkNeeds(gpu=True))
 
 
 def _backend_here(setup: Setup, merged: bool) -> dict[str, str]:

@@ -12,7 +12,7 @@ import numpy as np
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.needs import Needs, Size
-from r2med.foundation.engine import work
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import argument
 from r2med.models.crossencoders.pair_scorer import ScoredPair
@@ -53,7 +53,7 @@ class MaxSim(PairStage, kind="rerank"):
 class MaxSimScorer:
     """Scores pairs by a multi-vector model; each text of a block is encoded once."""
 
-    needs = work.Needs(gpu=True)
+    needs = WorkNeeds(gpu=True)
 
     def __init__(self, model: str, dataset: Dataset, runtime: Runtime) -> None:
         """Raise UserError if the model has one vector per text."""

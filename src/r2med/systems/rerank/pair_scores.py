@@ -18,7 +18,7 @@ from typing import Any
 from r2med.data.corpus import Corpus
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import Reporter
-from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
+from r2med.foundation.engine.work import HERE, THREADS, Engine, Work, WorkNeeds
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.memo import Memo, Missing
@@ -67,9 +67,9 @@ class ScorePairs(Work[PairBlock, list[ScoredPair]]):
     key: dict[str, Any]
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where the work can run. A scorer that does not declare this runs on this machine."""
-        needs: Needs = getattr(self.scorer, "needs", HERE)
+        needs: WorkNeeds = getattr(self.scorer, "needs", HERE)
         return needs
 
     def check(self) -> None:

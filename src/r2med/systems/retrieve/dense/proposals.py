@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.foundation.engine.work import Engine, Needs, Work
+from r2med.foundation.engine.work import Engine, Work, WorkNeeds
 from r2med.foundation.store import Artefact, Store
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.exact_search import search_exact
@@ -70,7 +70,7 @@ def search_by_nodes(
         ShardGroup(tuple(shard.path.name for shard in group), start, ranks[start:end])
         for group, start, end in zip(groups, starts, [*starts[1:], len(ranks)], strict=True)
     )
-    proposed = {group.start: rows for group, rows in engine.map(work, items, store, Needs(gpu=True))}
+    proposed = {group.start: rows for group, rows in engine.map(work, items, store, WorkNeeds(gpu=True))}
     rows = np.concatenate([proposed[start] for start in starts])
     blocks = _blocks(shards, rows)
     hits = search_exact(work.queries, blocks, work.k, ranks[rows], cosine=work.cosine, memory=work.memory)
