@@ -307,7 +307,6 @@ def test_the_most_that_conversations_can_cost_is_known_before(store):
     agent = ranking_agent("agent", scripted({}), card=card, turns=3)
     needs, *_ = agent.stage.needs(Size(3, 5), agent.runtime)
     assert (needs.calls, needs.most_calls, needs.dollars) == (None, 9, None)
-    assert needs.most_dollars <= 9 * (card.context_length + 100 * 2) / 1e6
     assert (needs + needs).most_calls == 18
 
 
