@@ -30,7 +30,7 @@ from r2med.foundation.core.shared_objects import SharedObjects
 from r2med.foundation.store.access import give_access, private_folder
 from r2med.foundation.store.dataset_labels import Labels, add_labels
 from r2med.foundation.store.files import map_array, sync, write_atomically
-from r2med.foundation.store.library_versions import listed, note_versions, noted_versions
+from r2med.foundation.store.library_versions import note_versions
 from r2med.foundation.store.locks import exclusive, held
 from r2med.foundation.store.reads import current_reads
 
@@ -177,12 +177,8 @@ class Store:
             if (artefact := self.get(kind, key)) is not None:  # another process was faster
                 return artefact
             started = time.perf_counter()
-            with noted_versions() as versions:
-                meta = build(work) or {}
-                note_versions(meta)
-            meta = {**meta, **({"versions": listed(versions)} if versions else {})}
-            meta.setdefault("seconds", round(time.perf_counter() - started, 6))
-            return self._put(kind, key, work, meta)
+            meta = build(work) or {}
+            return self._put(kind, key, work, {"seconds": round(time.perf_counter() - started, 6), **meta})
 
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
         """Return the artefact; if it is missing, make it of a folder of `scratch` whose key was not known before."""
@@ -209,6 +205,7 @@ class Store:
         folder.replace(path)
         sync(path.parent)
         self.note_made([key])
+        note_versions(meta)
         return Artefact(path, meta)
 
     def discard(self, kind: str, key: str) -> None:

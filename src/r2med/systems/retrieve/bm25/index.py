@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -127,10 +126,7 @@ class BuildSegment(Work[DocumentShard, Artefact]):
 
     def __call__(self, shard: DocumentShard, store: Store) -> Artefact:
         """Return the segment from the store, and build it first if it is missing."""
-
-        def build(folder: Path) -> dict[str, Any]:
-            return write_segment(shard.documents, shard.start, folder, self.memory, self.language)
-
+        build = partial(write_segment, shard.documents, shard.start, memory=self.memory, language=self.language)
         return store.make(POSTINGS_KIND, shard.key, build)
 
 

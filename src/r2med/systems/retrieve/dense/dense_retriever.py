@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,7 +23,7 @@ from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import Labels
 from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, ROLES, Encoder, modules_of_loader, open_encoder
-from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
+from r2med.models.encoders.model_cards import LATE_FOLDERS, LATE_LOADERS, MODELS, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import MOST_TOKENS, model_needs
 from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.weights import IN_FOLDER
@@ -34,9 +34,6 @@ from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import check_filled
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change, vectors_key
-
-STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
-"""Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
 
 
 class VectorSettings(Stage):
@@ -93,7 +90,7 @@ class Dense(VectorSettings, kind="retrieve"):
     def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
         """Return how many documents would be encoded and how much would be downloaded."""
         card = MODELS.get(self.name)
-        kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
+        kept_in = LATE_FOLDERS.get(card.loader, "vectors") if card else "vectors"
         is_stored = (kept_in, self.vectors_label) in size.stored
         tokens = 0 if is_stored else size.documents * size.document_tokens
         model = model_needs(str(self), self.name, MODELS, resolve_card, tokens, runtime.setup)

@@ -28,14 +28,18 @@ class Nearest:
         self.reached: Exact = np.full(queries, -np.inf)
         """For each query, a score that k documents reach."""
 
-    def add(self, line: int, rows: Rows, scores: Exact) -> None:
-        """Add documents of a query with exact scores, and keep the k best."""
-        rows = np.concatenate((self.hits[line][0], rows))
-        single = np.concatenate((self.hits[line][1], scores.astype(np.float32)))
-        kept = best(single, self.k, self._ranks[rows])
-        self.hits[line] = rows[kept], single[kept]
-        if len(kept) == self.k:
-            self.reached[line] = self.hits[line][1].min()
+    def add(self, lines: Places, rows: Rows, scores: Exact) -> None:
+        """Add documents with exact scores, query by query, and keep the k best of each."""
+        single = scores.astype(np.float32)
+        bounds = np.flatnonzero(np.diff(lines, prepend=-1, append=-1))
+        for begin, end in pairwise(bounds.tolist()):
+            line = int(lines[begin])
+            own_rows = np.concatenate((self.hits[line][0], rows[begin:end]))
+            own_scores = np.concatenate((self.hits[line][1], single[begin:end]))
+            kept = best(own_scores, self.k, self._ranks[own_rows])
+            self.hits[line] = own_rows[kept], own_scores[kept]
+            if len(kept) == self.k:
+                self.reached[line] = own_scores[kept].min()
 
 
 def candidates(scores: Vectors, k: int, errors: Exact, reached: Exact) -> Places:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,20 @@ Hits = tuple[Rows, Vectors]
 """The rows and scores of the documents that a query found."""
 Block = tuple[int, npt.NDArray[Any] | Ragged]
 """The row of the first document, and vectors in float32 or float16: a row for each document, or several rows."""
+
+
+class Buffers(threading.local):
+    """Arrays that a thread uses again. The system gives out fresh memory more slowly than the work on it takes."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array with any content. The next one of this name and thread overwrites it."""
+        size = math.prod(shape)
+        if name not in self._arrays or len(self._arrays[name]) < size:
+            self._arrays[name] = np.empty(size, kind)
+        return self._arrays[name][:size].reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -76,14 +92,19 @@ class TextVectors:
             yield begin, end
             begin = end
 
-    def taken(self, places: Places) -> TextVectors:
-        """Return a copy of some texts in float64."""
-        if self.offsets is None:
-            return TextVectors(self.vectors.take(places, axis=0).astype(np.float64))
-        sizes = self.sizes[places]
-        offsets = np.append(np.int64(0), np.cumsum(sizes))
-        vectors = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return TextVectors(self.vectors.take(vectors, axis=0).astype(np.float64), offsets)
+    def taken(self, places: Places, buffers: Buffers) -> TextVectors:
+        """Return a copy of some texts in float64, which the next ones of this thread overwrite."""
+        offsets = None
+        if self.offsets is not None:
+            sizes = self.sizes[places]
+            offsets = np.append(np.int64(0), np.cumsum(sizes))
+            places = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        shape = len(places), self.vectors.shape[1]
+        stored = buffers.array(f"stored {self.vectors.dtype}", shape, self.vectors.dtype)
+        doubles = buffers.array("doubles", shape, np.float64)
+        np.take(self.vectors, places, axis=0, out=stored, mode="clip")
+        doubles[:] = stored
+        return TextVectors(doubles, offsets)
 
     def largest(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each text the largest of the values of its vectors, along lines; 0 without a vector."""
