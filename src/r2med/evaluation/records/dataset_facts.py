@@ -1,11 +1,30 @@
-"""The facts about a dataset and its queries that a record contains."""
+"""The facts about a dataset and its queries that a record contains, and the scores of a run on it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
+from typing import Any
 
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run
+from r2med.evaluation.measure.dataset_scores import dataset_scores
+from r2med.evaluation.measure.measures import DEFAULT_MEASURES, Measure
 from r2med.evaluation.records.record_facts import DatasetFacts, OverlayFacts, QueryFacts
+
+
+def scored_facts(dataset: Dataset, run: Run, measures: Iterable[Measure | str] = DEFAULT_MEASURES) -> dict[str, Any]:
+    """Return the fields of a record about its dataset and queries, and their scores."""
+    scores = dataset_scores(dataset, run, measures)
+    return {
+        "dataset": dataset_facts(dataset),
+        "queries": query_facts(dataset),
+        "mean": {str(measure): value for measure, value in scores.mean.items()},
+        "per_query": {
+            query: {str(measure): value for measure, value in values.items()}
+            for query, values in scores.per_query.items()
+        },
+    }
 
 
 def dataset_facts(dataset: Dataset) -> DatasetFacts:

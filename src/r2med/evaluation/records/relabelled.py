@@ -10,8 +10,7 @@ from r2med.data.dataset_word import GivenData, data_words
 from r2med.data.overlays import Overlay, add_labels
 from r2med.data.runs.trec import read_judged_run
 from r2med.evaluation.measure import relevant_ranks
-from r2med.evaluation.measure.dataset_scores import dataset_scores
-from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
+from r2med.evaluation.records.dataset_facts import scored_facts
 from r2med.evaluation.records.local_datasets import local_datasets, typed_places
 from r2med.evaluation.records.stored_records import RecordCollection, StoredRecord
 from r2med.foundation.core.errors import UserError
@@ -64,17 +63,13 @@ def _relabelled(kept: StoredRecord, dataset: Dataset) -> StoredRecord:
     if (file := kept.run_file) is None:
         raise UserError(f"{kept.path} has no ranking beside it, so it cannot be scored: {kept.how_to_make_it_again}")
     run = read_judged_run(file, dataset.qrels)
-    scores = dataset_scores(dataset, run, kept.record.mean)
     stages = list(kept.record.stages)
     stages[-1] = stages[-1].model_copy(update={"gold": relevant_ranks(dataset.qrels, run)})
     record = kept.record.model_copy(
         update={
             "key": digest(["relabelled", kept.record.key, [overlay.digest for overlay in dataset.overlays]]),
-            "dataset": dataset_facts(dataset),
-            "mean": {str(measure): value for measure, value in scores.mean.items()},
-            "per_query": {q: {str(m): value for m, value in each.items()} for q, each in scores.per_query.items()},
-            "queries": query_facts(dataset),
             "stages": tuple(stages),
+            **scored_facts(dataset, run, kept.record.mean),
         }
     )
     return replace(kept, record=record, later=tuple(_relabelled(each, dataset) for each in kept.later))

@@ -12,8 +12,7 @@ from typing import Any
 from r2med.data.dataset import Dataset
 from r2med.data.runs import write_run
 from r2med.evaluation.measure import relevant_ranks
-from r2med.evaluation.measure.dataset_scores import dataset_scores
-from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
+from r2med.evaluation.records.dataset_facts import scored_facts
 from r2med.evaluation.records.record import Record, declared_stages
 from r2med.evaluation.records.record_facts import FileFacts, RunFacts, StageFacts
 from r2med.evaluation.records.record_paths import files_beside, slug
@@ -25,6 +24,8 @@ from r2med.foundation.store.library_versions import differing, listed, noted_ver
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import repeat_seed
 from r2med.systems.expand.expansion import Expansion
+from r2med.systems.rerank.reranking import Reranked
+from r2med.systems.retrieve.retriever import SearchReport
 from r2med.systems.system import Outcome, System
 
 log = logging.getLogger("r2med")
@@ -51,18 +52,10 @@ def new_record(
         outcome = system.run(dataset, store, settings["k"], expansion)
     if others := differing(versions):
         log.warning("%s: its stored vectors were made with %s; %s encodes again", system.name, others, _AGAIN)
-    scores = dataset_scores(dataset, outcome.run)
     return Record(
         key=key,
         system=system.name,
         settings=settings,
-        dataset=dataset_facts(dataset),
-        mean={str(measure): value for measure, value in scores.mean.items()},
-        per_query={
-            query: {str(measure): value for measure, value in values.items()}
-            for query, values in scores.per_query.items()
-        },
-        queries=query_facts(dataset),
         stages=tuple(_stage_facts(system, outcome, dataset)),
         seeds=dict(seeds_of(settings)),
         versions=installed_versions(),
@@ -73,6 +66,7 @@ def new_record(
         lock=lock,
         name=name,
         named=time_of_naming(),
+        **scored_facts(dataset, outcome.run),
         **(_written(outcome, path, system.name, settings["k"]) if path is not None else {}),
     )
 
@@ -111,40 +105,44 @@ def _stage_facts(system: System, outcome: Outcome, dataset: Dataset) -> Iterator
             varies=next(varying),
             name=str(system.expander),
             cost=expansion.cost,
-            failures=expansion.failures,
-            failure_kinds=dict(expansion.failure_kinds),
-            failed=dict(expansion.failed),
             details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
+            **_failures(expansion),
         )
-    inside = searched.report
+    # The last ranking is that of the record, which may be cut.
+    *before, _ = (searched.run, *(reranked.run for reranked in outcome.reranked))
+    ranks = [relevant_ranks(dataset.qrels, run) for run in (*before, outcome.run)]
     yield StageFacts(
         stage="retrieve",
         varies=next(varying),
         name=str(system.retriever),
         cost=searched.cost,
         prepared=searched.prepared,
-        failures=inside.failures,
-        asked=inside.asked,
-        failure_kinds=dict(inside.failure_kinds),
-        failed=dict(inside.failed),
-        repairs=dict(inside.repairs),
-        details=dict(inside.counts),
-        gold=relevant_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
+        details=dict(searched.report.counts),
+        gold=ranks[0],
+        **_failures(searched.report),
     )
-    for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
+    for stage, reranked, gold in zip(system.rerankers, outcome.reranked, ranks[1:], strict=True):
         yield StageFacts(
             stage="rerank",
             varies=next(varying),
             name=str(stage),
             cost=reranked.cost,
-            failures=reranked.failures,
-            asked=reranked.asked,
-            failure_kinds=reranked.failure_kinds,
-            failed=reranked.failed,
-            repairs=reranked.repairs,
             prompt=reranked.prompt,
-            gold=relevant_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
+            gold=gold,
+            **_failures(reranked),
         )
+
+
+def _failures(report: Expansion | SearchReport | Reranked) -> dict[str, Any]:
+    """Return what a stage reports of its failures. An expansion is asked once for each query and repairs nothing."""
+    failures = {
+        "failures": report.failures,
+        "failure_kinds": dict(report.failure_kinds),
+        "failed": dict(report.failed),
+    }
+    if isinstance(report, Expansion):
+        return failures
+    return {**failures, "asked": report.asked, "repairs": dict(report.repairs)}
 
 
 def seeds_of(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

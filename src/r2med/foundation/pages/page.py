@@ -108,22 +108,15 @@ class Table:
         return notebook_table(self.shown_columns, self.title)
 
 
-def has_intervals(cells: Sequence[Value | Marked]) -> bool:
-    """Return True if a column holds an estimate with an interval."""
-    values = map(value_of, cells)
-    return any(isinstance(value, Estimate) and value.low is not None for value in values)
-
-
 def _shown(column: Column, cells: Sequence[Value | Marked]) -> Iterator[ShownColumn]:
-    texts = [_emphasised(cell, shown(value_of(cell), column)) for cell in cells]
+    """Yield a column as texts, and the intervals of its estimates if one of them has any."""
+    values = [value_of(cell) for cell in cells]
+    marks = [cell if isinstance(cell, Marked) else Marked(None) for cell in cells]
+    texts = [replace(mark, value=shown(value, column)) for mark, value in zip(marks, values, strict=True)]
     yield ShownColumn(column.head, column.is_numeric, column.no_wrap, texts)
-    if has_intervals(cells):
-        ranges = [Marked(shown_interval(value_of(cell), column)) for cell in cells]
+    if any(isinstance(value, Estimate) and value.low is not None for value in values):
+        ranges = [Marked(shown_interval(value, column)) for value in values]
         yield ShownColumn(INTERVAL_HEAD, column.is_numeric, column.no_wrap, ranges)
-
-
-def _emphasised(cell: Value | Marked, text: str) -> Marked:
-    return replace(cell, value=text) if isinstance(cell, Marked) else Marked(text)
 
 
 @dataclass(frozen=True)

@@ -65,10 +65,11 @@ def print_page(page: Page, output: Console) -> None:
 
 
 def _print_section(section: Section, output: Console) -> None:
-    with_names = next((table for table in section.tables if has_names(table)), None)
+    blocks = section.blocks
+    with_names = next((block for block in blocks if isinstance(block, Table) and has_names(block)), None)
     labels = name_labels(with_names, output.width) if with_names else {}
     before: Block | None = None
-    for block in section.blocks:
+    for block in blocks:
         if isinstance(before, Table) and isinstance(block, Table):
             output.print()
         if block is with_names:
@@ -129,7 +130,7 @@ def print_table(table: Table, output: Console, labels: Mapping[str, str]) -> Non
         else:
             made.add_column(plain(column.head), no_wrap=column.no_wrap, overflow="fold")
     named = labels if has_names(table) else {}
-    for cells in table.shown_rows:
+    for cells in zip(*(column.cells for column in columns), strict=True):
         made.add_row(*(_text(cell, named) for cell in cells))
     made.width = _total(widths) if _total(widths) > output.width else None
     output.print(made, crop=False)

@@ -50,7 +50,7 @@ class Encoder(ABC):
     members have defaults.
     """
 
-    shards_in: ClassVar[str] = "vectors"
+    shards_in: str = "vectors"
     """The folder of the store for what it makes of documents."""
     shard_documents: ClassVar[int] = 512
     """Number of documents in a shard. A kill loses no more than the shard that is being encoded."""
@@ -111,11 +111,11 @@ class Encoder(ABC):
 
 
 LOADERS = {
-    "transformers": "r2med.models.encoders.transformer:TransformerEncoder",
-    "sentence-transformers": "r2med.models.encoders.sentence:SentenceEncoder",
-    "remote-code": "r2med.models.encoders.remote_code:RemoteCodeEncoder",
-    "multi-vector": "r2med.models.encoders.late_models:MultiVectorEncoder",
-    "sparse": "r2med.models.encoders.late_models:TermEncoder",
+    "transformers": "r2med.models.encoders.local_encoder:LocalEncoder",
+    "sentence-transformers": "r2med.models.encoders.local_encoder:LocalEncoder",
+    "remote-code": "r2med.models.encoders.local_encoder:LocalEncoder",
+    "multi-vector": "r2med.models.encoders.late_models:LateEncoder",
+    "sparse": "r2med.models.encoders.late_models:LateEncoder",
     "custom": "r2med.models.encoders.custom:CustomEncoder",
 }
 """Class for each loader of models that run in this process, as "module:Class". It is imported when it is used."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,7 @@ from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import Labels
 from r2med.foundation.text.plurals import counted
 from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, ROLES, Encoder, modules_of_loader, open_encoder
-from r2med.models.encoders.model_cards import LATE_LOADERS, MODELS, LateLoader, ModelCard, resolve_card
+from r2med.models.encoders.model_cards import LATE_FOLDERS, LATE_LOADERS, MODELS, ModelCard, resolve_card
 from r2med.models.encoders.model_estimates import (
     PASSAGE_TOKENS,
     bytes_to_fetch,
@@ -41,9 +41,6 @@ from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import check_filled
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change, vectors_key
-
-STORED_IN: Mapping[LateLoader, str] = {"multi-vector": "token-vectors", "sparse": "term-weights"}
-"""Loader -> the folder of the store for documents. That of all other loaders is `vectors`."""
 
 
 class VectorSettings(Stage):
@@ -100,7 +97,7 @@ class Dense(VectorSettings, kind="retrieve"):
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
         """Return how many documents would be encoded and how much would be downloaded."""
         card = MODELS.get(self.name)
-        kept_in = STORED_IN[card.loader] if card and card.loader in LATE_LOADERS else "vectors"
+        kept_in = LATE_FOLDERS.get(card.loader, "vectors") if card else "vectors"
         todo = [each for each in data if not each.keeps(kept_in, self.vectors_label)]
         documents = sum(each.documents for each in todo)
         fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)

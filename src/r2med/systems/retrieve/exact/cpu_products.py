@@ -18,7 +18,7 @@ from r2med.foundation.engine import cores, one_blas_thread, share
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.exact_scores import QUERY_VECTORS, Queries
 from r2med.systems.retrieve.exact.shortlist import Nearest, candidates
-from r2med.systems.retrieve.exact.text_vectors import Exact, Part, Places, TextVectors
+from r2med.systems.retrieve.exact.text_vectors import Exact, Part, Places, TextVectors, rows_of
 
 FLOAT32_ERROR = 2.0**-24
 """Largest relative error of one float32 operation."""
@@ -34,13 +34,15 @@ for it, so that many short steps in many threads take longer than few long ones.
 PAIRS_PER_THREAD = 32
 """Number of pairs scored at a time, for each thread. Few fit into the cache; with more threads, each step waits longer
 for the interpreter lock."""
+MIN_SHARED = 1 << 9
+"""Minimum number of document vectors that a thread scores. To wake it for fewer takes longer."""
 SAFE_SQUARES = (2.0**-80, 2.0**100)
 """Range of squared lengths that float32 computes without overflow and underflow."""
 FLUSH_ERROR = 2.0**-125
 """Largest absolute error of one float32 operation on numbers that may be flushed to zero."""
 
-Pairs = tuple[Part, Places, Places, Places]
-"""Pairs of a query and a document of a part: their numbers, their queries, and the places of the documents in it."""
+Pairs = tuple[TextVectors, Places, Places, Places]
+"""Some documents, and pairs of a query and one of them: numbers of the pairs, queries, and places of the documents."""
 
 
 class CpuProducts:
@@ -69,56 +71,55 @@ class CpuProducts:
 
     def search(self, tile: Sequence[Part]) -> None:
         """Add the documents of a tile that are among the k best so far."""
-        self._measure(tile)
-        lengths = [self._lengths_of(part) for part in tile]
-        rows = np.concatenate([part.rows for part in tile])
-        every = np.concatenate(lengths)
-        longest = float(every.max(initial=0))
-        if len(every):
-            ends = np.cumsum(np.concatenate([part.texts.sizes for part in tile]))
-            place = np.searchsorted(ends, every.argmax(), side="right")
-            self._queries.check_length(int(rows[place]), longest)
-        scores = self._scores[: len(self._queries) * len(rows)].reshape(len(self._queries), len(rows))
+        rows = rows_of(tile)
+        scores = self._scores[: len(self._queries) * len(rows)].reshape(-1, len(rows))
         with one_blas_thread():
-            share(lambda piece: self._multiply(*piece), list(_pieces(tile, lengths, scores)), self._pool)
+            longest = max(share(lambda piece: self._multiply(*piece), list(_pieces(tile, scores)), self._pool))
             positions = self._choose(scores, 1.0 if self._queries.cosine else longest)
-            exact = self._score(tile, *np.divmod(positions, len(rows)), longest)
-        bounds = np.searchsorted(positions, len(rows) * np.arange(len(scores) + 1)).tolist()
-        for line, (begin, end) in enumerate(pairwise(bounds)):
-            self._nearest.add(line, rows[positions[begin:end] - line * len(rows)], exact[begin:end])
+            lines, places = np.divmod(positions, len(rows))
+            exact = self._score(tile, lines, places, longest)
+        self._nearest.add(lines, rows[places], exact)
 
     def flush(self) -> None:
         """Do nothing, because documents are added immediately."""
 
-    def _measure(self, tile: Sequence[Part]) -> None:
-        """Compute the lengths of the vectors of each block, once for all searches."""
-        blocks = {part.first: part.block for part in tile if (part.first, len(part.block)) not in self._lengths}
-        pieces = [(f, b, at) for f, b in blocks.items() for at in range(0, len(b.vectors), PIECE_VECTORS)]
-        computed = share(lambda piece: _lengths(piece[1].vectors[piece[2] :][:PIECE_VECTORS]), pieces, self._pool)
-        for first, block in blocks.items():
-            own = [lengths for piece, lengths in zip(pieces, computed, strict=True) if piece[0] == first]
-            self._lengths[first, len(block)] = _finite(first, block, np.concatenate([np.empty(0), *own]))
-
-    def _lengths_of(self, part: Part) -> Exact:
-        return self._lengths[part.first, len(part.block)][part.block.span(part.begin, part.end)]
-
-    def _multiply(self, texts: TextVectors, lengths: Exact, out: Vectors) -> None:
-        """Write the scores of all queries with some documents."""
-        vectors = texts.vectors.astype(np.float32, copy=False)
-        factors: Vectors | None = None
+    def _multiply(self, first: int, texts: TextVectors, out: Vectors) -> float:
+        """Write the scores of all queries with some documents. Return the length of their longest vector."""
+        lengths, factors = self._lengths_of(first, texts), None
+        vectors = texts.vectors
+        if vectors.dtype != np.float32:
+            vectors = self._queries.buffers.array("singles", vectors.shape, np.float32)
+            vectors[:] = texts.vectors
         if self._queries.cosine:
             vectors, factors = _scaled(vectors, lengths)
         if self._queries.is_single(texts):
             np.matmul(self._vectors, vectors.T, out=out)
             if factors is not None:
                 out *= factors
-            return
+            return float(lengths.max(initial=0))
         queries = self._queries.texts
         for begin, end in queries.parts(QUERY_VECTORS):
-            products = self._vectors[queries.span(begin, end)] @ vectors.T
+            own = self._vectors[queries.span(begin, end)]
+            products = self._queries.buffers.array("single products", (len(own), len(vectors)), np.float32)
+            np.matmul(own, vectors.T, out=products)
             if factors is not None:
                 products *= factors
             out[begin:end] = queries.part(begin, end).sums(texts.largest(products))
+        return float(lengths.max(initial=0))
+
+    def _lengths_of(self, first: int, texts: TextVectors) -> Exact:
+        """Return the lengths of vectors, computed once for all searches. Raise ValueError if one is not allowed."""
+        key = first, len(texts)
+        if key not in self._lengths:
+            self._lengths[key] = _lengths(texts.vectors)
+        lengths = self._lengths[key]
+        if len(lengths):
+            place = int(lengths.argmax())  # NaN counts as the largest.
+            row = first + int(np.searchsorted(texts.starts, place, side="right")) - 1
+            if not np.isfinite(lengths[place]):
+                raise ValueError(f"row {row} has NaN or infinite values")
+            self._queries.check_length(row, float(lengths[place]))
+        return lengths
 
     def _choose(self, scores: Vectors, longest: float) -> Places:
         """Return the positions of the scores that may be among the k best of their query."""
@@ -148,51 +149,49 @@ class CpuProducts:
         """Return the exact scores of pairs of a query and a document of the tile."""
         scores = np.empty(len(lines))
 
-        def score(pairs: Pairs) -> None:
-            part, numbers, own_lines, own_places = pairs
-            scores[numbers] = self._queries.scores(part.texts, own_lines, own_places, longest)
+        def score(some: Sequence[Pairs]) -> None:
+            for texts, numbers, own_lines, own_places in some:
+                scores[numbers] = self._queries.scores(texts, own_lines, own_places, longest)
 
-        share(score, list(self._pairs(tile, lines, places)), self._pool)
+        pairs = list(self._pairs(tile, lines, places))
+        vectors = len(lines) * sum(len(texts.vectors) for _, texts in tile) // sum(len(texts) for _, texts in tile)
+        shares = min(len(pairs), 1 + vectors // MIN_SHARED)
+        share(score, [pairs[number::shares] for number in range(shares)], self._pool)
         return scores
 
     def _pairs(self, tile: Sequence[Part], lines: Places, places: Places) -> Iterator[Pairs]:
-        """Yield the pairs that a thread scores at a time. They are in one part, because a file has few of a query."""
-        starts = np.cumsum([0, *map(len, tile)])
+        """Yield the pairs that are scored at a time.
+
+        They are in one part of the tile, and of all queries, because a stored file has few documents of each query.
+        """
+        starts = np.cumsum([0, *(len(texts) for _, texts in tile)])
         parts = np.searchsorted(starts[1:], places, side="right").astype(np.min_scalar_type(len(tile)))
         order = np.argsort(parts, kind="stable")  # Numbers of 16 bits are sorted in linear time.
         bounds = np.searchsorted(parts[order], np.arange(len(tile) + 1)).tolist()
-        at_once = max(1, min(PAIRS_PER_THREAD * cores(), len(lines) // cores()))
-        for part, start, begin, end in zip(tile, starts.tolist(), bounds, bounds[1:], strict=False):
+        at_once = PAIRS_PER_THREAD * cores()
+        for (_, texts), start, (begin, end) in zip(tile, starts.tolist(), pairwise(bounds), strict=False):
             own = order[begin:end]
-            if self._queries.is_single(part.block):
-                cuts: Any = range(at_once, len(own), at_once)
+            if begin == end:
+                continue
+            if self._queries.is_single(texts):
+                cuts: Any = np.arange(at_once, len(own), at_once)
             else:
                 own = own[np.argsort(places[own], kind="stable")]
                 documents, firsts = np.unique(places[own], return_index=True)
-                vectors = np.cumsum(part.texts.sizes[documents - start])
+                vectors = np.cumsum(texts.sizes[documents - start])
                 cuts = firsts[np.flatnonzero(np.diff(vectors // PIECE_VECTORS)) + 1]
-            for numbers in np.split(own, cuts) if len(own) else ():
-                yield part, numbers, lines[numbers], places[numbers] - start
+            own_lines, own_places = lines[own], places[own] - start
+            for first, last in pairwise([0, *cuts.tolist(), len(own)]):
+                yield texts, own[first:last], own_lines[first:last], own_places[first:last]
 
 
-def _pieces(
-    tile: Sequence[Part], lengths: Sequence[Exact], scores: Vectors
-) -> Iterator[tuple[TextVectors, Exact, Vectors]]:
-    """Yield the documents that a thread multiplies at a time, the lengths of their vectors, and their scores."""
+def _pieces(tile: Sequence[Part], scores: Vectors) -> Iterator[tuple[int, TextVectors, Vectors]]:
+    """Yield the documents that a thread multiplies at a time, the row of the first one, and where their scores go."""
     start = 0
-    for part, own in zip(tile, lengths, strict=True):
-        texts = part.texts
+    for first, texts in tile:
         for begin, end in texts.parts(PIECE_VECTORS):
-            yield texts.part(begin, end), own[texts.span(begin, end)], scores[:, start + begin : start + end]
-        start += len(part)
-
-
-def _finite(first: int, block: TextVectors, lengths: Exact) -> Exact:
-    """Return the lengths of the vectors of a block. Raises ValueError if one is not finite."""
-    if not (finite := np.isfinite(lengths)).all():
-        row = first + np.searchsorted(block.starts, np.flatnonzero(~finite)[0], side="right") - 1
-        raise ValueError(f"row {row} has NaN or infinite values")
-    return lengths
+            yield first + begin, texts.part(begin, end), scores[:, start + begin : start + end]
+        start += len(texts)
 
 
 def _lengths(vectors: npt.NDArray[Any]) -> Exact:

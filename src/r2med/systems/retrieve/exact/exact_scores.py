@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.systems.retrieve.exact.text_vectors import Exact, Places, TextVectors
+from r2med.systems.retrieve.exact.text_vectors import Buffers, Exact, Places, TextVectors
 
 QUERY_VECTORS = 1 << 10
 """Maximum number of query vectors multiplied at a time, if a text has several vectors."""
@@ -33,6 +33,7 @@ class Queries:
         """Lengths of the query vectors."""
         self.sizes: Exact = texts.sums((self.norms > 0).astype(np.float64) if cosine else self.norms)
         """For each query, the sum of the lengths of its vectors. For cosines each vector has length 1."""
+        self.buffers = Buffers()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -49,18 +50,21 @@ class Queries:
     def scores(self, documents: TextVectors, lines: Places, places: Places, longest: float) -> Exact:
         """Return the scores of pairs of a query and a document, whose vectors have at most a given length."""
         if self.is_single(documents):
-            return self.scores_in_order(lines, documents.taken(places))
+            return self.scores_in_order(lines, documents.taken(places, self.buffers))
         chosen, line_of = np.unique(lines, return_inverse=True)
         wanted, place_of = np.unique(places, return_inverse=True)
-        texts, scores = documents.taken(wanted), np.empty((len(chosen), len(wanted)))
-        asked, norms = self.texts.taken(chosen), np.concatenate([self.norms[self.texts.span(i, i + 1)] for i in chosen])
+        texts, scores = documents.taken(wanted, self.buffers), np.empty((len(chosen), len(wanted)))
+        asked = self.texts if len(chosen) == len(self) else self.texts.taken(chosen, Buffers())
+        norms = np.concatenate([self.norms[self.texts.span(line, line + 1)] for line in chosen.tolist()])[:, None]
         for begin, end in asked.parts(QUERY_VECTORS):
             here = asked.span(begin, end)
-            products = self._scaled(asked.vectors[here] @ texts.vectors.T, norms[here], texts.vectors)
-            scores[begin:end] = asked.part(begin, end).sums(texts.largest(products))
+            products = self.buffers.array("products", (here.stop - here.start, len(texts.vectors)), np.float64)
+            np.matmul(asked.vectors[here], texts.vectors.T, out=products)
+            largest = texts.largest(self._scaled(products, norms[here], texts.vectors))
+            scores[begin:end] = asked.part(begin, end).sums(largest)
         pairs: Exact = scores[line_of, place_of]
         doubtful = np.flatnonzero(self.doubtful(pairs, lines, longest))
-        pairs[doubtful] = self.scores_in_order(lines[doubtful], documents.taken(places[doubtful]))
+        pairs[doubtful] = self.scores_in_order(lines[doubtful], documents.taken(places[doubtful], self.buffers))
         return pairs
 
     def scores_in_order(self, lines: Places, documents: TextVectors) -> Exact:
@@ -70,25 +74,26 @@ class Queries:
         could depend on neighbouring vectors, and duplicates could get different scores.
         """
         if self.is_single(documents):
-            same = len(lines) > 0 and lines[0] == lines[-1] and (lines == lines[0]).all()
-            asked = lines[:1] if same else lines
-            products = np.einsum("ij,ij->i", documents.vectors, self.texts.vectors[asked])
-            return np.asarray(self._scaled(products[None], self.norms[lines], documents.vectors, apart=True)[0])
+            asked = lines[:1] if len(lines) and (lines == lines[0]).all() else lines
+            queries = self.buffers.array("queries", (len(asked), self.texts.vectors.shape[1]), np.float64)
+            np.take(self.texts.vectors, asked, axis=0, out=queries, mode="clip")
+            products = np.einsum("ij,ij->i", documents.vectors, queries)
+            return self._scaled(products, self.norms[lines], documents.vectors)
         scores = np.zeros(len(lines))
         for place, line in enumerate(lines.tolist()):
             here, document = self.texts.span(line, line + 1), documents.part(place, place + 1).vectors
             if len(document):
                 products = np.einsum("ik,jk->ij", self.texts.vectors[here], document)
-                scores[place] = self._scaled(products, self.norms[here], document).max(axis=1).sum()
+                scores[place] = self._scaled(products, self.norms[here, None], document).max(axis=1).sum()
         return scores
 
-    def _scaled(self, products: Exact, norms: Exact, documents: Exact, apart: bool = False) -> Exact:
+    def _scaled(self, products: Exact, norms: Exact, documents: Exact) -> Exact:
         """Return products of queries and documents, or their cosines."""
         if not self.cosine:
             return products
         lengths = np.sqrt(np.einsum("ij,ij->i", documents, documents))
-        both = (norms * lengths)[None] if apart else norms[:, None] * lengths
-        return np.asarray(np.divide(products, both, out=np.zeros_like(products), where=both > 0))
+        both = norms * lengths
+        return np.asarray(np.divide(products, both, out=products, where=both > 0))
 
     def doubtful(self, scores: Any, lines: Any, longest: float) -> Any:
         """Return True for float64 scores whose rounding to float32 may depend on the order of their sums."""

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from r2med.models.encoders.ragged import Offsets
 from r2med.systems.retrieve.exact.exact_scores import Queries
 from r2med.systems.retrieve.exact.shortlist import Nearest
-from r2med.systems.retrieve.exact.text_vectors import Part, Rows, TextVectors
+from r2med.systems.retrieve.exact.text_vectors import Part, Rows, TextVectors, rows_of
 
 HALF_ERROR = 1.01 * 2.0**-11
 """Largest relative rounding error of half precision for normal numbers, relative to the rounded number too."""
@@ -54,7 +54,7 @@ MAX_CANDIDATES = 1 << 25
 
 REDUCED_PRECISION = ("allow_fp16_reduced_precision_reduction", "allow_fp16_accumulation")
 """Settings of torch that a program may have chosen for its models. The error bound holds without them."""
-_flag_lock = threading.Lock()
+_settings_lock = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class GpuProducts:
 
     def search(self, tile: list[Part]) -> None:
         """Find the candidates of a chunk. If its vectors do not stay on the GPU, score them immediately."""
-        with self._plain_arithmetic():
+        with _plain_arithmetic(self._device):
             chunk, kept = self._chunk(tile)
             self._queries.check_length(chunk.longest_row, chunk.longest_stored)
             for group in self._groups:
@@ -145,9 +145,9 @@ class GpuProducts:
                 self.flush()
 
     def flush(self) -> None:
-        """Score the waiting candidates and add them to the shortlists."""
+        """Score the waiting candidates and keep the k best."""
         found, self._waiting, waiting = [], [], self._waiting
-        with self._plain_arithmetic():
+        with _plain_arithmetic(self._device):
             for chunk, group, queries, columns, upper in waiting:
                 still = upper >= group.floors.amin(1)[queries]
                 found.append(self._exact(chunk, group, queries[still], columns[still]))
@@ -155,18 +155,7 @@ class GpuProducts:
             return
         lines, rows, scores = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(lines, kind="stable")
-        lines, rows, scores = lines[order], rows[order], scores[order]
-        bounds = np.flatnonzero(np.diff(lines, prepend=-1, append=-1))
-        for begin, end in pairwise(bounds.tolist()):
-            self._nearest.add(int(lines[begin]), rows[begin:end], scores[begin:end])
-
-    @contextmanager
-    def _plain_arithmetic(self) -> Iterator[None]:
-        """Compute without gradients and without the precision that a program may have chosen for its models."""
-        import torch
-
-        with torch.inference_mode(), torch.autocast(self._device.type, enabled=False):
-            yield
+        self._nearest.add(lines[order], rows[order], scores[order])
 
     def _group(self, lines: npt.NDArray[np.intp]) -> QueryGroup:
         """Return some queries on the GPU."""
@@ -224,7 +213,7 @@ class GpuProducts:
         sums = (self._dimension + 16) * 2.0**-22 + count * 2.0**-23
         off = group.mass * (chunk.off + sums * chunk.longest) + group.lost * chunk.longest + count * SUBNORMAL_ERROR
         if count == 1 and chunk.runs[-1][2] == 1:
-            return _product(group.halves, chunk.halves.T), off[:, None]
+            return torch.mm(group.halves, chunk.halves.T), off[:, None]
         width = -(-len(chunk.rows) // BUNDLE_SCORES) * BUNDLE_SCORES
         scores = torch.empty((len(group.lines), width), dtype=torch.float32, device=self._device)
         negative = torch.zeros_like(group.mass)
@@ -233,7 +222,7 @@ class GpuProducts:
             for begin in range(first, end, step):
                 stop = min(begin + step, end)
                 vectors = chunk.halves[at + (begin - first) * size : at + (stop - first) * size]
-                products = _product(vectors, group.halves.T).view(stop - begin, size, -1)
+                products = torch.mm(vectors, group.halves.T).view(stop - begin, size, -1)
                 nearest = products.amax(1).view(stop - begin, len(group.lines), count)
                 scores[:, begin:stop] = nearest.sum(2, dtype=torch.float32).T
                 below = -nearest.clamp(max=0).sum(2, dtype=torch.float32).amin(0)
@@ -283,7 +272,7 @@ class GpuProducts:
 
         An earlier search may have loaded it.
         """
-        key = (str(self._device), self._cosine, tile[0].first + tile[0].begin, sum(map(len, tile)))
+        key = (str(self._device), self._cosine, tile[0][0], sum(len(texts) for _, texts in tile))
         if key in self._chunks:
             return self._chunks[key], True
         chunk = self._loaded(tile)
@@ -296,11 +285,11 @@ class GpuProducts:
     def _loaded(self, tile: list[Part]) -> Chunk:
         import torch
 
-        rows = np.concatenate([part.rows for part in tile])
+        rows = rows_of(tile)
         stored = self._uploaded(tile)
         runs: tuple[tuple[int, int, int, int], ...] = ((0, len(rows), 1, 0),)
-        if any(part.block.offsets is not None for part in tile):
-            order, index, runs = _by_size(np.concatenate([part.texts.sizes for part in tile]))
+        if any(texts.offsets is not None for _, texts in tile):
+            order, index, runs = _by_size(np.concatenate([texts.sizes for _, texts in tile]))
             rows, stored = rows[order], stored[torch.from_numpy(index).to(self._device)]
         parts = [slice(at, at + self.part_vectors) for at in range(0, len(stored), self.part_vectors)]
         lengths = torch.cat([torch.linalg.vector_norm(stored[part].double(), dim=1) for part in parts])
@@ -327,7 +316,7 @@ class GpuProducts:
         """
         import torch
 
-        arrays = [part.texts.vectors for part in tile]
+        arrays = [texts.vectors for _, texts in tile]
         count, longest = sum(map(len, arrays)), max(map(len, arrays))
         kind: Any = torch.half if all(array.dtype == np.float16 for array in arrays) else torch.float32
         shape = ((count // BUNDLE_SCORES + 1) * BUNDLE_SCORES, self._dimension)
@@ -394,18 +383,19 @@ def _reaching(scores: Any, maxima: Any, floors: Any, size: int) -> Iterator[tupl
         yield lines, positions.view(-1)[chosen] - lines * scores.shape[1], some.view(-1)[chosen]
 
 
-def _product(left: Any, right: Any) -> Any:
-    """Return half-precision products with sums in float32."""
+@contextmanager
+def _plain_arithmetic(device: Any) -> Iterator[None]:
+    """Compute without gradients, with sums in float32, whatever precision a program has chosen for its models."""
     import torch
 
     settings: Any = torch.backends.cuda.matmul
     names = [name for name in REDUCED_PRECISION if hasattr(settings, name)]
-    with _flag_lock:  # The settings are read when the product starts.
+    with _settings_lock, torch.inference_mode(), torch.autocast(device.type, enabled=False):
         before = [getattr(settings, name) for name in names]
         try:
             for name in names:
                 setattr(settings, name, False)
-            return torch.mm(left, right)
+            yield
         finally:
             for name, value in zip(names, before, strict=True):
                 setattr(settings, name, value)

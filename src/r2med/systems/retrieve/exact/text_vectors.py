@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,20 @@ Hits = tuple[Rows, Vectors]
 """The rows and scores of the documents that a query found."""
 Block = tuple[int, npt.NDArray[Any] | Ragged]
 """The row of the first document, and vectors in float32 or float16: a row for each document, or several rows."""
+
+
+class Buffers(threading.local):
+    """Arrays that a thread uses again. The system gives out fresh memory more slowly than the work on it takes."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array with any content. The next one of this name and thread overwrites it."""
+        size = math.prod(shape)
+        if name not in self._arrays or len(self._arrays[name]) < size:
+            self._arrays[name] = np.empty(size, kind)
+        return self._arrays[name][:size].reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -76,14 +92,19 @@ class TextVectors:
             yield begin, end
             begin = end
 
-    def taken(self, places: Places) -> TextVectors:
-        """Return a copy of some texts in float64."""
-        if self.offsets is None:
-            return TextVectors(self.vectors.take(places, axis=0).astype(np.float64))
-        sizes = self.sizes[places]
-        offsets = np.append(np.int64(0), np.cumsum(sizes))
-        vectors = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return TextVectors(self.vectors.take(vectors, axis=0).astype(np.float64), offsets)
+    def taken(self, places: Places, buffers: Buffers) -> TextVectors:
+        """Return a copy of some texts in float64, which the next ones of this thread overwrite."""
+        offsets = None
+        if self.offsets is not None:
+            sizes = self.sizes[places]
+            offsets = np.append(np.int64(0), np.cumsum(sizes))
+            places = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        shape = len(places), self.vectors.shape[1]
+        stored = buffers.array(f"stored {self.vectors.dtype}", shape, self.vectors.dtype)
+        doubles = buffers.array("doubles", shape, np.float64)
+        np.take(self.vectors, places, axis=0, out=stored, mode="clip")
+        doubles[:] = stored
+        return TextVectors(doubles, offsets)
 
     def largest(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each text the largest of the values of its vectors, along lines; 0 without a vector."""
@@ -109,25 +130,10 @@ class TextVectors:
         return out
 
 
-@dataclass(frozen=True)
-class Part:
-    """Consecutive documents of a block that are searched together."""
+Part = tuple[int, TextVectors]
+"""The row of the first of some documents, and their vectors."""
 
-    first: int
-    """Row of the first document of the block."""
-    block: TextVectors
-    begin: int
-    end: int
 
-    @property
-    def texts(self) -> TextVectors:
-        """The vectors of the documents."""
-        return self.block.part(self.begin, self.end)
-
-    @property
-    def rows(self) -> Rows:
-        """Rows of the documents."""
-        return np.arange(self.first + self.begin, self.first + self.end, dtype=np.int32)
-
-    def __len__(self) -> int:
-        return self.end - self.begin
+def rows_of(parts: Sequence[Part]) -> Rows:
+    """Return the rows of all documents of some parts."""
+    return np.concatenate([np.arange(first, first + len(texts), dtype=np.int32) for first, texts in parts])
