@@ -65,7 +65,7 @@ def _completed_inside(call: Call, stage: type[Stage] | None, setup: Setup) -> Ca
         return call
 
     def changed(text: str) -> str:
-        return "+".join(str(completed_call(each, inside)) for each in parse_stage(text))
+        return "+".join(str(completed_call(part, inside)) for part in parse_stage(text))
 
     holders = {name for name, field in stage.model_fields.items() if stages.holds_stages(field)}
     arguments = tuple(map(changed, call.arguments)) if stage.argument_name in holders else call.arguments
