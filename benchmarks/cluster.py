@@ -45,7 +45,7 @@ class Hashing:
 def measure(job: str, workers: int, folder: Path) -> dict[str, float]:
     """Return the seconds of a job on so many workers of one core each; 0: all cores by threads, -1: by one worker."""
     from r2med import load
-    from r2med.foundation.engine.work import Needs
+    from r2med.foundation.engine.work import WorkNeeds
     from r2med.foundation.runtime.runtime import Runtime, open_engine
     from r2med.foundation.store import Store, default_store
     from r2med.models.encoders.encoder import open_encoder
@@ -58,7 +58,7 @@ def measure(job: str, workers: int, folder: Path) -> dict[str, float]:
     if workers > 0:
         _start(workers)
     started = time.perf_counter()
-    list(engine.map(_import, [None], Store(folder / "read"), Needs()))  # starts the workers
+    list(engine.map(_import, [None], Store(folder / "read"), WorkNeeds()))  # starts the workers
     ready, used = time.perf_counter(), _cpu_seconds()
     store = default_store()
     if job == "bm25":

@@ -19,7 +19,7 @@ import pytest
 import r2med
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine import ray_engine
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime, open_engine
 from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Encoder
@@ -156,12 +156,12 @@ def engine():
 
 
 def squares(work, count, store, **needs):
-    return dict(engine().map(work, range(count), store, Needs(**needs), {"dtype": "float32"}))
+    return dict(engine().map(work, range(count), store, WorkNeeds(**needs), {"dtype": "float32"}))
 
 
 def test_a_node_that_is_killed_during_work_loses_nothing(nodes, store):
     node = nodes.join("four")
-    results = engine().map(Squares(seconds=0.2), range(24), store, Needs())
+    results = engine().map(Squares(seconds=0.2), range(24), store, WorkNeeds())
     seen = dict([next(results)])
     nodes.cluster.remove_node(node, allow_graceful=False)
     assert {**seen, **dict(results)} == {number: number**2 for number in range(24)}
@@ -270,21 +270,21 @@ def test_all_errors_of_a_lost_connection_give_the_same_message(error, store, mon
 
     monkeypatch.setattr(ray_engine.RayEngine, "_start_missing", fail)
     with pytest.raises(UserError, match=re.escape(LOST_CONNECTION)):
-        list(ray_engine.RayEngine("ray").map(Squares(), range(2), store, Needs()))
+        list(ray_engine.RayEngine("ray").map(Squares(), range(2), store, WorkNeeds()))
 
 
 def test_offline_a_cluster_with_a_node_on_another_machine_is_refused_before_sending(nodes, store, monkeypatch):
     import ray
 
     local = ray_engine.RayEngine("ray", local_only=True)
-    assert dict(local.map(Squares(), range(2), store, Needs())) == {0: 0, 1: 1}
+    assert dict(local.map(Squares(), range(2), store, WorkNeeds())) == {0: 0, 1: 1}
     # The nodes were started without the variable, so it must come with the work.
-    [(_, reason)] = local.map(refused_look_up, [0], store, Needs())
+    [(_, reason)] = local.map(refused_look_up, [0], store, WorkNeeds())
     assert reason.startswith("offline: r2med.example is not this machine")
     known = ray.nodes()
     monkeypatch.setattr(ray, "nodes", lambda: [*known, {**known[0], "NodeManagerAddress": "192.0.2.1"}])
     with pytest.raises(UserError, match=r"offline: a node of the Ray cluster, 192\.0\.2\.1, is not this machine"):
-        list(local.map(Squares(), range(2), store, Needs()))
+        list(local.map(Squares(), range(2), store, WorkNeeds()))
 
 
 def test_offline_setups_accept_only_clusters_of_this_machine(monkeypatch):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.ray_connection import check_local, connect
 from r2med.foundation.engine.ray_worker import RayWorker, SentArtefact, versions
-from r2med.foundation.engine.work import THREADS, Function, Item, Key, Needs, Result
+from r2med.foundation.engine.work import THREADS, Function, Item, Key, Result, WorkNeeds
 
 if TYPE_CHECKING:
     from r2med.foundation.store import Store
@@ -64,7 +64,7 @@ class RayEngine:
         function: Function[Item, Result],
         items: Iterable[Item],
         store: Store,
-        needs: Needs,
+        needs: WorkNeeds,
         key: Key | None = None,
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result as soon as it is ready. Artefacts are then in `store`.
@@ -94,7 +94,7 @@ class RayEngine:
                 f"the connection to the Ray cluster was lost ({reason}); run again to do only the missing work"
             ) from None
 
-    def workers(self, needs: Needs) -> list[Worker]:
+    def workers(self, needs: WorkNeeds) -> list[Worker]:
         """Return the workers that a function can run on. Raises UserError if none is left."""
         if not self._workers:
             raise UserError("no node of the Ray cluster can be used; one needs a free CPU and room on its disk")
@@ -185,7 +185,7 @@ class Job(Generic[Item, Result]):
     """The items of one call of `map`, and those that workers have."""
 
     def __init__(
-        self, engine: RayEngine, function: Function[Item, Result], needs: Needs, items: Iterator[Item]
+        self, engine: RayEngine, function: Function[Item, Result], needs: WorkNeeds, items: Iterator[Item]
     ) -> None:
         import ray
 

@@ -21,7 +21,7 @@ An artefact that it makes in the given store arrives in the store of the caller 
 
 
 @dataclass(frozen=True)
-class Needs:
+class WorkNeeds:
     """Where a function can run."""
 
     gpu: bool = False
@@ -30,7 +30,7 @@ class Needs:
     """True if it must run in this process, because it holds values that cannot be sent, or counts money."""
 
 
-HERE = Needs(here=True)
+HERE = WorkNeeds(here=True)
 
 
 class Engine(Protocol):
@@ -41,7 +41,7 @@ class Engine(Protocol):
         function: Function[Item, Result],
         items: Iterable[Item],
         store: Store,
-        needs: Needs,
+        needs: WorkNeeds,
         key: Key | None = None,
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result as soon as it is ready. Items are read when a worker has room for them.
@@ -58,7 +58,7 @@ class Threads:
         function: Function[Item, Result],
         items: Iterable[Item],
         store: Store,
-        needs: Needs,
+        needs: WorkNeeds,
         key: Key | None = None,
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result, in order."""

@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Any
 
 from r2med.foundation.core.errors import UserError, check_installed, unknown
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -128,7 +128,7 @@ def backend_key(runtime: Runtime, merged: bool = False) -> dict[str, str]:
     `merged`: an adapter is merged into the weights. Raises UserError if it cannot run there. Of a cluster one node is
     asked. Another one that differs is refused when it returns vectors.
     """
-    [(_, backend)] = runtime.engine.map(_backend_here, [(runtime.setup, merged)], runtime.store, Needs(gpu=True))
+    [(_, backend)] = runtime.engine.map(_backend_here, [(runtime.setup, merged)], runtime.store, WorkNeeds(gpu=True))
     return backend
 
 

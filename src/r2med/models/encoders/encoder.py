@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.engine.work import HERE, Needs
+from r2med.foundation.engine.work import HERE, WorkNeeds
 from r2med.models.encoders.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Encoder(ABC):
         raise UserError(NO_PASSAGES.format(model=self.key("document").get("model", type(self).__qualname__)))
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where it can encode: here, unless it says otherwise. Paid APIs count money, so they stay here."""
         return HERE
 

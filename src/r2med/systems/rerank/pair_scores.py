@@ -18,7 +18,7 @@ from typing import Any
 from r2med.data.corpus import Corpus
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import Reporter
-from r2med.foundation.engine.work import HERE, THREADS, Engine, Key, Needs
+from r2med.foundation.engine.work import HERE, THREADS, Engine, Key, WorkNeeds
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.memo import Memo, Missing
@@ -67,9 +67,9 @@ class ScorePairs:
     key: dict[str, Any]
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where the work can run. A scorer that does not declare this runs on this machine."""
-        needs: Needs = getattr(self.scorer, "needs", HERE)
+        needs: WorkNeeds = getattr(self.scorer, "needs", HERE)
         return needs
 
     def __call__(self, block: PairBlock, store: Store) -> tuple[Key, list[ScoredPair]]:
@@ -131,19 +131,6 @@ def pair_scores(
 
         scores = missing.fill(ask, known)
     return [[scores[key] for key in line] for line in keys]
-
-
-TIMED_PAIRS = 10_000
-"""Number of pairs whose time an estimate uses. A cache may have millions."""
-
-
-def seconds_per_pair(store: Store, name: str) -> float | None:
-    """Return the mean time of the newest pairs in the cache of a model, or None if the cache is empty."""
-    if not store.memo_file("scores", name).is_file():
-        return None
-    with score_memo(store, name) as memo:
-        scored = memo.newest(TIMED_PAIRS)
-    return sum(pair.seconds for pair in scored) / len(scored) if scored else None
 
 
 def score_memo(store: Store, name: str) -> Memo[ScoredPair]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from r2med.data.corpus import Corpus
-from r2med.foundation.engine.work import THREADS, Engine, Key, Needs
+from r2med.foundation.engine.work import THREADS, Engine, Key, WorkNeeds
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.search_languages import ENGLISH
@@ -144,7 +144,7 @@ def _segments(
     if work.memory < MIN_MEMORY and None in made.values():
         log.warning("building a BM25 index needs %d MiB; the smaller memory limit is not used", MIN_MEMORY >> 20)
         work = replace(work, memory=MIN_MEMORY)
-    for shard, artefact in engine.map(work, missing, store, Needs()):
+    for shard, artefact in engine.map(work, missing, store, WorkNeeds()):
         made[shard.start] = artefact
     artefacts = [artefact for artefact in made.values() if artefact is not None]
     return tuple(map(Segment.open, artefacts)), sum(artefact.meta["seconds"] for artefact in artefacts)
