@@ -105,23 +105,20 @@ def _named(hub: Hub, names: Sequence[str]) -> dict[Role, HubTable]:
 
 
 def _check_asked(found: Mapping[str, Splits], hub: Hub) -> None:
-    configs, splits = list(found), list(dict.fromkeys(split for each in found.values() for split in each))
-    prefixes = [part for config in configs for part in _language_parts(config)]
-    if hub.config and hub.config not in (*configs, *prefixes):
-        known = ", ".join(dict.fromkeys((*prefixes, *configs)))
-        raise UserError(f"{hub.repository} has no config {hub.config!r}{nearest(hub.config, configs)}: {known}")
+    configs = list(dict.fromkeys([*(_without_part(config) for config in found if config not in PART_NAMES), *found]))
+    splits = list(dict.fromkeys(split for config in found.values() for split in config))
+    if hub.config and hub.config not in configs:
+        known = f"{nearest(hub.config, found)}: {', '.join(configs)}"
+        raise UserError(f"{hub.repository} has no config {hub.config!r}{known}")
     if hub.split and hub.split not in splits:
         raise UserError(f"{hub.repository} has no split {hub.split!r}{nearest(hub.split, splits)}: {', '.join(splits)}")
 
 
-def _language_parts(config: str) -> Iterator[str]:
-    """Yield the part of a config name besides that of a table: `en` of `en-corpus` and of `queries-en`."""
-    before, _, after = config.partition("-")
-    if before in PART_NAMES and after:
-        yield after
-    before, _, after = config.rpartition("-")
-    if after in PART_NAMES and before:
-        yield before
+def _without_part(config: str) -> str:
+    """Return the name of a config without that of a table: `en` of `en-corpus` and of `queries-en`."""
+    for part in PART_NAMES:
+        config = config.removeprefix(f"{part}-").removesuffix(f"-{part}")
+    return config
 
 
 def _first(found: Mapping[str, Splits], configs: Sequence[str]) -> str:

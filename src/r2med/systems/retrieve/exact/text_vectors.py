@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,25 +130,10 @@ class TextVectors:
         return out
 
 
-@dataclass(frozen=True)
-class Part:
-    """Consecutive documents of a block that are searched together."""
+Part = tuple[int, TextVectors]
+"""The row of the first of some documents, and their vectors."""
 
-    first: int
-    """Row of the first document of the block."""
-    block: TextVectors
-    begin: int
-    end: int
 
-    @property
-    def texts(self) -> TextVectors:
-        """The vectors of the documents."""
-        return self.block.part(self.begin, self.end)
-
-    @property
-    def rows(self) -> Rows:
-        """Rows of the documents."""
-        return np.arange(self.first + self.begin, self.first + self.end, dtype=np.int32)
-
-    def __len__(self) -> int:
-        return self.end - self.begin
+def rows_of(parts: Sequence[Part]) -> Rows:
+    """Return the rows of all documents of some parts."""
+    return np.concatenate([np.arange(first, first + len(texts), dtype=np.int32) for first, texts in parts])
