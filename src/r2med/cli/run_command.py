@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 COSTS = ("seconds", "dollars", "tokens")
 """Orders of rows by a column of the table of costs."""
+MORE_TABLES = "--all-tables shows costs, averages by task and explanations too."
 
 
 def show_results(
@@ -44,5 +46,8 @@ def show_results(
     is_demo = not systems and not data and not lock
     with_all_tables = all_tables or form != "text" or sort in COSTS
     page = run_page(results, Path(out), is_demo, with_all_tables)
+    if not with_all_tables:
+        *sections, last = page.sections
+        page = replace(page, sections=[*sections, replace(last, parts=[*last.parts, MORE_TABLES])])
     summaries = [cell.summary() for cell in results] if form == "json" else None
     return Shown(page, summaries, 0 if results.complete else INCOMPLETE)

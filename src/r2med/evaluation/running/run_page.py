@@ -50,7 +50,6 @@ DEMO_CAPTION = (
     "hyde(author) is an upper bound: written by hand by the author of the demo."
 )
 NEXT_CAPTION = "Next, the real benchmark: r2med run bm25 --data R2MED"
-MORE_TABLES = "--all-tables shows costs, averages by task and explanations too."
 
 
 def run_page(results: Results, out: Path, demo: bool, with_all_tables: bool = True) -> Page:
@@ -68,7 +67,6 @@ def run_page(results: Results, out: Path, demo: bool, with_all_tables: bool = Tr
         line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/"
         parts.append(Paragraph(f"{line}{again}.", no_wrap=True))
     captions = [DEMO_CAPTION, NEXT_CAPTION] if demo else []
-    captions += [] if with_all_tables else [MORE_TABLES]
     return Page("Scores of retrieval systems", [*sections, Section("", [*parts, *captions])], kind="run")
 
 
