@@ -13,9 +13,9 @@ from safetensors.torch import load_file, save_file
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.encoders.encoder import Encoder, open_encoder
 from r2med.models.encoders.forward import load_model
 from r2med.models.encoders.model_cards import MODELS, ModelCard, Side
-from r2med.models.encoders.transformer import TransformerEncoder
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -41,9 +41,9 @@ def adapter(folder: Path, base: Path, before: str = "") -> tuple[Path, torch.Ten
     return folder, 2.0 * second @ first
 
 
-def encoder(model: ModelCard, **folders: Path) -> TransformerEncoder:
+def encoder(model: ModelCard, **folders: Path) -> Encoder:
     paths = tuple((name.replace("_", "."), folder) for name, folder in folders.items())
-    return TransformerEncoder(model, ANY_DATASET, Runtime(device="cpu", model_paths=paths))
+    return open_encoder(model, ANY_DATASET, Runtime(device="cpu", model_paths=paths))
 
 
 @pytest.mark.parametrize("before", ["", "model."])

@@ -8,8 +8,9 @@ import transformers
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.models.encoders.encoder import open_encoder
 from r2med.models.encoders.model_cards import ModelCard, Side
-from r2med.models.encoders.transformer import Tower, TransformerEncoder
+from r2med.models.encoders.transformer import Tower
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -25,7 +26,7 @@ def card(**settings):
 
 def encoder(folder, *, tokens=0, device="cpu", **settings):
     options = Runtime(device=device, model_paths=(("tiny", folder),), tokens_per_batch=tokens)
-    return TransformerEncoder(card(**settings), ANY_DATASET, options)
+    return open_encoder(card(**settings), ANY_DATASET, options)
 
 
 def plain(folder):
@@ -258,7 +259,7 @@ def test_the_query_prefix_is_not_part_of_the_description_of_documents(tmp_path):
 
 
 def test_describing_loads_no_weights(tmp_path, monkeypatch):
-    monkeypatch.setattr(TransformerEncoder, "loads", None)
+    monkeypatch.setattr(Tower, "__init__", None)
     assert encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").key("query")["pooling"] == "cls"
 
 
@@ -267,7 +268,7 @@ def test_weights_are_loaded_once_for_all_datasets(tmp_path, monkeypatch):
     monkeypatch.setattr(Tower, "__init__", lambda *a, whole=Tower.__init__: (loads.append(1), whole(*a))[1])
     with Runtime(device="cpu", model_paths={"tiny": folder}) as runtime:
         for _ in range(3):
-            TransformerEncoder(card(pooling="cls"), ANY_DATASET, runtime).encode(["a"], "query")
+            open_encoder(card(pooling="cls"), ANY_DATASET, runtime).encode(["a"], "query")
     assert len(loads) == 1
     encoder(folder, pooling="cls").encode(["a"], "query")
     assert len(loads) == 2  # another runtime sees nothing of the first

@@ -47,7 +47,7 @@ def test_excluded_documents_are_left_out_of_dense_rankings(store):
 def test_a_run_with_stored_vectors_needs_no_weights(store, monkeypatch):
     dataset = tiny("heart attack")
     first = ranking("minilm", dataset, store)
-    monkeypatch.setattr("r2med.models.encoders.transformer.Tower", None)  # would fail if a model were loaded
+    monkeypatch.setattr("r2med.models.encoders.transformer.Tower.__init__", None)  # would fail if a model were loaded
     monkeypatch.setattr("r2med.systems.retrieve.stored_search.VERSION", -1)  # the run itself is not read back
     assert ranking("minilm", dataset, store) == first
 

@@ -38,7 +38,7 @@ def test_the_first_numbers_are_scaled_to_length_one_and_nothing_is_encoded_again
     data: Dataset, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = ranking("minilm", data, store)
-    monkeypatch.setattr("r2med.models.encoders.transformer.Tower", None)  # would fail if a model were loaded
+    monkeypatch.setattr("r2med.models.encoders.transformer.Tower.__init__", None)  # would fail if a model were loaded
     found = ranking("minilm(dims=64)", data, store)
     queries, documents = (each[:, :64] for each in (stored(store, "query-vectors"), stored(store, "vectors")))
     units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in (queries, documents)]

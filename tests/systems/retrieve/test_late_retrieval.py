@@ -13,7 +13,7 @@ from r2med import Dataset, Qrels, Query, Runtime, UserError
 from r2med.data import Corpus
 from r2med.foundation.store import Store
 from r2med.models.encoders.encoder import Role
-from r2med.models.encoders.late_models import _LateEncoder
+from r2med.models.encoders.late_models import LateEncoder
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.late import term_index
 from r2med.systems.system import System
@@ -54,7 +54,7 @@ def test_a_multi_vector_model_ranks_as_the_library_scores(
 ) -> None:
     from sentence_transformers import MultiVectorEncoder
 
-    monkeypatch.setattr(_LateEncoder, "shard_documents", 4)
+    monkeypatch.setattr(LateEncoder, "shard_documents", 4)
     model = MultiVectorEncoder(str(colbert), device="cpu")
     expected = model.similarity(model.encode_query(list(QUERIES)), model.encode_document(DOCUMENTS)).numpy()
     found = ranking(f"path:{colbert}", data, store)
@@ -70,7 +70,7 @@ def test_a_sparse_model_ranks_as_the_library_scores(
 ) -> None:
     from sentence_transformers import SparseEncoder
 
-    monkeypatch.setattr(_LateEncoder, "shard_documents", 4)
+    monkeypatch.setattr(LateEncoder, "shard_documents", 4)
     monkeypatch.setattr(term_index, "SHARDS_OF_A_SEGMENT", 2)
     model = SparseEncoder(str(splade), device="cpu")
     queries, documents = model.encode_query(list(QUERIES)).to_dense(), model.encode_document(DOCUMENTS).to_dense()
@@ -87,13 +87,13 @@ def test_documents_are_encoded_once(
 ) -> None:
     spec = f"path:{request.getfixturevalue(kind)}"
     first = ranking(spec, data, store)
-    encode, roles = _LateEncoder.encode_ragged, []
+    encode, roles = LateEncoder.encode_ragged, []
 
-    def noted(self: _LateEncoder, texts: Any, role: Role) -> Ragged:
+    def noted(self: LateEncoder, texts: Any, role: Role) -> Ragged:
         roles.append(role)
         return encode(self, texts, role)
 
-    monkeypatch.setattr(_LateEncoder, "encode_ragged", noted)
+    monkeypatch.setattr(LateEncoder, "encode_ragged", noted)
     monkeypatch.setattr("r2med.systems.retrieve.stored_search.VERSION", -1)  # the run itself is not read back
     assert ranking(spec, data, store) == first
     assert "document" not in roles

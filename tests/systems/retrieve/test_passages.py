@@ -67,7 +67,7 @@ def test_vectors_of_passages_are_stored_once_and_apart_from_those_of_documents(
 ) -> None:
     whole, cut = ranking("minilm", data, store), ranking("minilm(passages=24)", data, store)
     assert whole != cut
-    monkeypatch.setattr("r2med.models.encoders.transformer.Tower", None)  # would fail if a model were loaded
+    monkeypatch.setattr("r2med.models.encoders.transformer.Tower.__init__", None)  # would fail if a model were loaded
     monkeypatch.setattr("r2med.systems.retrieve.stored_search.VERSION", -1)  # the run itself is not read back
     assert ranking("minilm", data, store) == whole
     assert ranking("minilm(passages=24)", data, store) == cut

@@ -27,7 +27,14 @@ class Forward:
         self.model = model
         self.device = device
         self.bidirectional = bidirectional
-        looks_ahead = self._looks_ahead()
+        self._settings: dict[str, Any] = {"use_cache": False} if hasattr(model.config, "use_cache") else {}
+        try:
+            looks_ahead = self._looks_ahead()
+        except TypeError as error:
+            if "use_cache" not in str(error):
+                raise
+            self._settings = {}  # its configuration has it, its code does not
+            looks_ahead = self._looks_ahead()
         if bidirectional and not looks_ahead:
             raise UserError(f"{type(model).__name__} does not attend in both directions with this transformers release")
         # In a causal model, a text does not see the tokens on its right. Without a mask, torch uses its fused causal
@@ -44,18 +51,7 @@ class Forward:
             inputs["attention_mask"] = self._both_ways(sizes, ids.shape[1])
         elif self.needs_mask and int(lengths.min()) < ids.shape[1]:
             inputs["attention_mask"] = (torch.arange(ids.shape[1], device=self.device) < sizes[:, None]).long()
-        return self._hidden(inputs), sizes
-
-    def _hidden(self, inputs: dict[str, Any]) -> Any:
-        if "use_cache" in getattr(self.model.config, "__dict__", {}) or hasattr(self.model.config, "use_cache"):
-            inputs["use_cache"] = False
-        try:
-            return self.model(**inputs).last_hidden_state
-        except TypeError as error:
-            if "use_cache" not in str(error):
-                raise
-            del inputs["use_cache"]
-            return self.model(**inputs).last_hidden_state
+        return self.model(**inputs, **self._settings).last_hidden_state, sizes
 
     def _both_ways(self, sizes: Any, width: int) -> Any:
         # A mask with four dimensions replaces the model's own causal mask. It is added to the scores. It is broadcast,
@@ -75,7 +71,8 @@ class Forward:
             if self.bidirectional:
                 hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64))
             else:
-                hidden = self._hidden({"input_ids": torch.from_numpy(ids).to(self.device)})
+                inputs = torch.from_numpy(ids).to(self.device)
+                hidden = self.model(input_ids=inputs, **self._settings).last_hidden_state
         return not torch.equal(hidden[0, 0], hidden[1, 0])
 
 

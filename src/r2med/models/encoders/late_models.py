@@ -17,8 +17,8 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Role, batch_receiver
 from r2med.models.encoders.known_pairs import check_versions
-from r2med.models.encoders.local_encoder import LocalEncoder
-from r2med.models.encoders.model_cards import ModelCard
+from r2med.models.encoders.local_encoder import LocalEncoder, LocalModel
+from r2med.models.encoders.model_cards import LATE_FOLDERS, ModelCard
 from r2med.models.encoders.ragged import Ragged, joined
 from r2med.models.encoders.weights import Weights
 
@@ -30,12 +30,21 @@ BATCH = 32
 Rows = dict[str, npt.NDArray[Any]]
 
 
-class _LateModel:
+class _LateModel(LocalModel):
     """A model of sentence-transformers that is run by the library's own loop, on one device."""
 
     library_class: ClassVar[str]
-    width = limit = 0
-    tokenizer = None
+    release: ClassVar[int]
+    """The first release of sentence-transformers that has this class."""
+    loaded_by = ("query", "document")  # their lengths are set in the model
+
+    @classmethod
+    def check(cls, card: ModelCard, setup: Setup) -> None:
+        """Raise MissingExtraError if the library is not installed or too old, or UserError for another backend."""
+        check_installed(f"model {card.name}", ["sentence_transformers"])
+        if int(version("sentence-transformers").partition(".")[0]) < cls.release:
+            raise MissingExtraError(f"model {card.name} ({card.loader})", "models")
+        devices.check_torch(setup, f"model {card.name} ({card.loader})")
 
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         import sentence_transformers
@@ -96,6 +105,7 @@ class MultiVectorModel(_LateModel):
     """Gives a vector for each token that counts; markers and masks are those of the checkpoint."""
 
     library_class = "MultiVectorEncoder"
+    release = 6
 
     def _limit_lengths(self, card: ModelCard) -> None:
         transformer = self._model[0]
@@ -126,6 +136,7 @@ class SparseModel(_LateModel):
     """Gives a weight for each term of the vocabulary that a text has or implies."""
 
     library_class = "SparseEncoder"
+    release = 5
 
     def _limit_lengths(self, card: ModelCard) -> None:
         if card.document.max_tokens:
@@ -164,19 +175,14 @@ def _terms(row: npt.NDArray[np.float32]) -> Rows:
     return {"terms": terms.astype(np.int32), "weights": row[terms]}
 
 
-class _LateEncoder(LocalEncoder):
-    """Encodes with a model whose texts have rows of different numbers."""
+class LateEncoder(LocalEncoder):
+    """Encodes texts as a vector for each token (multi-vector) or as weights of terms (sparse)."""
 
-    release: ClassVar[int]
-    """The first release of sentence-transformers that has the model's class."""
     large_shard_documents: ClassVar[int] = 512  # with 300 tokens of 128 numbers they take 40 MB
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
-        check_installed(f"model {card.name}", ["sentence_transformers"])
-        if int(version("sentence-transformers").partition(".")[0]) < self.release:
-            raise MissingExtraError(f"model {card.name} ({card.loader})", "models")
-        devices.check_torch(runtime.setup, f"model {card.name} ({card.loader})")
         super().__init__(card, instruction, runtime)
+        self.shards_in = LATE_FOLDERS[card.loader]
 
     def encode_ragged(self, texts: Sequence[str], role: Role) -> Ragged:
         """Return the rows of each text, in their order."""
@@ -185,21 +191,3 @@ class _LateEncoder(LocalEncoder):
         model: Any = self._model(side)
         found: Ragged = model.encode_ragged(texts, role, side.prefix_for(self._instruction))
         return found
-
-
-class MultiVectorEncoder(_LateEncoder):
-    """Encodes texts as a vector for each token, documents in half precision."""
-
-    loads = MultiVectorModel
-    loaded_by = ("query", "document")  # their lengths are set in the model
-    shards_in: ClassVar[str] = "token-vectors"
-    release = 6
-
-
-class TermEncoder(_LateEncoder):
-    """Encodes texts as weights of terms."""
-
-    loads = SparseModel
-    loaded_by = ("query", "document")
-    shards_in: ClassVar[str] = "term-weights"
-    release = 5

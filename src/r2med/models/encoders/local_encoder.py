@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices
@@ -21,24 +23,47 @@ from r2med.models.encoders.tokenize import TextTokenizer
 from r2med.models.encoders.weights import Weights, find, find_adapted
 
 
-class LoadedModel(Protocol):
-    """A tokenizer and the replicas of its model."""
+class LocalModel(ABC):
+    """The copies of a model, and its tokenizer. Each loader has a subclass, and several cards may share one model."""
 
-    width: int
+    loaded_by: ClassVar[tuple[str, ...]] = ()
+    """Fields of the card that require a separate model in memory."""
+    has_backends: ClassVar[bool] = True
+    """False if only torch can run it, so that keys do not name the backend."""
+    width: int = 0
     """Number of dimensions of a vector, or 0 if the model does not say."""
+    limit: int = 0
+    """Number of tokens that the model can read, or 0 if it does not say."""
+    tokenizer: TextTokenizer | None = None
+    """The tokenizer that measures texts, or None if the model needs more than token ids."""
 
-    @property
-    def limit(self) -> int:
-        """Number of tokens that the model can read, or 0 if it does not say."""
+    @classmethod
+    @abstractmethod
+    def check(cls, card: ModelCard, setup: Setup) -> None:
+        """Raise UserError if the card or the setup cannot be used. Nothing is loaded."""
 
-    @property
-    def tokenizer(self) -> TextTokenizer | None:
-        """The tokenizer that measures texts, or None if the model needs more than token ids."""
+    @classmethod
+    def key(cls, card: ModelCard, side: Side) -> dict[str, Any]:
+        """Return what vectors depend on besides weights, prefix, lengths and precision."""
+        return {}
 
-    def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None: ...
+    @abstractmethod
+    def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
+        """Load the weights."""
 
+    @abstractmethod
     def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Return one row per text, in their order, and the cost. Several cards may share one model in memory."""
+        """Return one row per text, in their order, and the cost."""
+
+
+LOCAL_MODELS = {
+    "transformers": "r2med.models.encoders.transformer:Tower",
+    "sentence-transformers": "r2med.models.encoders.sentence:SentenceModel",
+    "remote-code": "r2med.models.encoders.remote_code:RemoteModel",
+    "multi-vector": "r2med.models.encoders.late_models:MultiVectorModel",
+    "sparse": "r2med.models.encoders.late_models:SparseModel",
+}
+"""Class of the loaded models of each loader, as "module:Class"."""
 
 
 class LocalEncoder(Encoder):
@@ -47,19 +72,17 @@ class LocalEncoder(Encoder):
     The weights are loaded with the first text. Stored vectors need no weights.
     """
 
-    loads: ClassVar[type[LoadedModel]]
-    """Class that loads weights."""
-    loaded_by: ClassVar[tuple[str, ...]] = ()
-    """Fields of the card that require a separate model in memory."""
     cuts_passages = True
-    key_fields: ClassVar[tuple[str, ...]] = ()
-    """Further fields of the card that vectors depend on."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         self._card = card
         self._instruction = instruction
         self._runtime = runtime
-        self._engine = devices.backend_key(runtime, merged=bool(card.base))
+        module, _, name = LOCAL_MODELS[card.loader].partition(":")
+        self._loads: type[LocalModel] = getattr(import_module(module), name)
+        self._loads.check(card, runtime.setup)
+        engine = devices.backend_key(runtime, merged=bool(card.base))
+        self._engine = engine if self._loads.has_backends else {"dtype": engine["dtype"]}
         self._weights: dict[str, Weights] = {}
         self._checked = False
 
@@ -68,9 +91,9 @@ class LocalEncoder(Encoder):
         return type(self), (self._card, self._instruction, self._runtime)
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where it can encode."""
-        return Needs(gpu=True)
+        return WorkNeeds(gpu=True)
 
     @property
     def pinned(self) -> bool:
@@ -104,7 +127,7 @@ class LocalEncoder(Encoder):
             "prefix": side.prefix_for(self._instruction),
             "max_tokens": side.max_tokens or "the model's own",
             "normalise": card.normalise,
-            **{field: getattr(card, field) for field in self.key_fields},
+            **self._loads.key(card, side),
             **self._engine,
         }
 
@@ -149,7 +172,7 @@ class LocalEncoder(Encoder):
             )
         return self._weights[side.repository]
 
-    def _model(self, side: Side) -> LoadedModel:
+    def _model(self, side: Side) -> LocalModel:
         card, runtime, chosen = self._card, self._runtime, self._find(side)
-        key = (card.loader, chosen, *(getattr(card, field) for field in self.loaded_by))
-        return cached_model(key, runtime, lambda: type(self).loads(chosen, card, runtime.setup))
+        key = (card.loader, chosen, *(getattr(card, field) for field in self._loads.loaded_by))
+        return cached_model(key, runtime, lambda: self._loads(chosen, card, runtime.setup))

@@ -55,6 +55,8 @@ class Side(BaseModel):
 LateLoader = Literal["multi-vector", "sparse"]
 """Loaders of models that give a text more than one vector, or weights of terms."""
 LATE_LOADERS: tuple[LateLoader, ...] = get_args(LateLoader)
+LATE_FOLDERS = {"multi-vector": "token-vectors", "sparse": "term-weights"}
+"""Loader -> the folder of the store for what it makes of documents. That of all other loaders is `vectors`."""
 PROCESS_LOADERS = ("transformers", "sentence-transformers", "remote-code", *LATE_LOADERS, "custom")
 """Loaders of models that run in this process. The others are embedding APIs."""
 

@@ -8,21 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Role, Vectors, normalised
-from r2med.models.encoders.local_encoder import LocalEncoder
+from r2med.models.encoders.local_encoder import LocalModel
 from r2med.models.encoders.model_cards import ModelCard
 from r2med.models.encoders.replicas import Replicas
 from r2med.models.encoders.tokenize import TextTokenizer
 from r2med.models.encoders.weights import Weights
 
 
-class RemoteModel:
+class RemoteModel(LocalModel):
     """The replicas of a model, and its tokenizer, which measures the length of a text."""
+
+    has_backends = False
+
+    @classmethod
+    def check(cls, card: ModelCard, setup: Setup) -> None:
+        """Raise UserError if the user has not allowed the model's code."""
+        if not setup.trust_remote_code:
+            raise model_loading.not_trusted(card.name)
+        devices.check_torch(setup, f"model {card.name} ({card.loader})")
 
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from transformers import AutoModel, AutoTokenizer
@@ -38,7 +45,7 @@ class RemoteModel:
         self.width, self.limit = card.dimension, 0
         self._name = card.name
         with model_loading.loading(card.name, folder):
-            self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
+            self.tokenizer: TextTokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
             self.replicas = Replicas(setup, load)
         if not hasattr(self.replicas.first, "encode"):
             raise UserError(
@@ -86,16 +93,3 @@ class RemoteModel:
 def _parameters(method: Any) -> set[str]:
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return {name for name, parameter in inspect.signature(method).parameters.items() if parameter.kind in named}
-
-
-class RemoteCodeEncoder(LocalEncoder):
-    """Encoder that uses a model's own method, in batches by token budget."""
-
-    loads = RemoteModel
-
-    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
-        if not runtime.setup.trust_remote_code:
-            raise model_loading.not_trusted(card.name)
-        devices.check_torch(runtime.setup, f"model {card.name} ({card.loader})")
-        super().__init__(card, instruction, runtime)
-        del self._engine["backend"]  # There is only one backend.

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
 from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised
-from r2med.models.encoders.local_encoder import LocalEncoder
+from r2med.models.encoders.local_encoder import LocalModel
 from r2med.models.encoders.model_cards import ModelCard, Side
 from r2med.models.encoders.replicas import Replicas
 from r2med.models.encoders.tokenize import TextTokenizer, padded
@@ -68,11 +66,20 @@ def _is_plain(model: Any) -> bool:
     )
 
 
-class SentenceModel:
+class SentenceModel(LocalModel):
     """The replicas of a model. It has a tokenizer only if the modules need nothing but token ids."""
 
-    limit: int
-    tokenizer: TextTokenizer | None
+    loaded_by = ("pool_prompt",)
+
+    @classmethod
+    def check(cls, card: ModelCard, setup: Setup) -> None:
+        """Raise MissingExtraError if the library is not installed."""
+        check_installed(f"model {card.name}", ["sentence_transformers"])
+
+    @classmethod
+    def key(cls, card: ModelCard, side: Side) -> dict[str, Any]:
+        """Return what vectors depend on besides weights, prefix, lengths and precision."""
+        return {"pool_prompt": card.pool_prompt}
 
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from sentence_transformers import SentenceTransformer
@@ -172,15 +179,3 @@ def _forward(replica: SentenceReplica, ids: list[Any], pad: int, skip: int) -> V
             features = module(features)
         vectors: Vectors = features["sentence_embedding"].float().cpu().numpy()
         return vectors
-
-
-class SentenceEncoder(LocalEncoder):
-    """Encoder that uses a sentence-transformers model."""
-
-    loads = SentenceModel
-    loaded_by = ("pool_prompt",)
-    key_fields = ("pool_prompt",)
-
-    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
-        check_installed(f"model {card.name}", ["sentence_transformers"])
-        super().__init__(card, instruction, runtime)

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import model_loading
 from r2med.models.encoders.encoder import Encoded, Role, Vectors
-from r2med.models.encoders.local_encoder import LocalEncoder
-from r2med.models.encoders.model_cards import ModelCard
+from r2med.models.encoders.local_encoder import LocalModel
+from r2med.models.encoders.model_cards import ModelCard, Side
 from r2med.models.encoders.replicas import Replicas
 from r2med.models.encoders.tokenize import TextTokenizer, padded
 from r2med.models.encoders.weights import Weights
@@ -23,8 +21,22 @@ if TYPE_CHECKING:
     from r2med.models.encoders.forward import Forward
 
 
-class Tower:
+class Tower(LocalModel):
     """A tokenizer and the replicas of its model."""
+
+    loaded_by = ("append_eos", "bidirectional", "part")
+
+    @classmethod
+    def check(cls, card: ModelCard, setup: Setup) -> None:
+        """Raise UserError if the card does not say how tokens are pooled."""
+        if card.pooling not in ("cls", "mean", "last"):
+            raise UserError(f"model {card.name}: its card has no pooling; use cls, mean or last")
+
+    @classmethod
+    def key(cls, card: ModelCard, side: Side) -> dict[str, Any]:
+        """Return what vectors depend on besides weights, prefix, lengths and precision."""
+        fields = ("pooling", "pool_prompt", "bidirectional", "append_eos", *(("part",) if card.part else ()))
+        return {**{name: getattr(card, name) for name in fields}, "pair_with_empty": side.pair_with_empty}
 
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from transformers import AutoTokenizer
@@ -44,7 +56,7 @@ class Tower:
         self._folder = folder
         with model_loading.loading(card.name, folder):
             tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-            self.tokenizer = TextTokenizer(tokenizer, card.append_eos)
+            self.tokenizer: TextTokenizer = TextTokenizer(tokenizer, card.append_eos)
             self.replicas = Replicas(setup, load, merged=adapter is not None)
         config = self.replicas.first.model.config
         self.limit = int(getattr(config, "max_position_embeddings", 0) or 0)
@@ -78,21 +90,3 @@ class Tower:
                 return vectors
 
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
-
-
-class TransformerEncoder(LocalEncoder):
-    """Encoder that uses any transformer, with the pooling of its card."""
-
-    loads = Tower
-    loaded_by = ("append_eos", "bidirectional", "part")
-    key_fields = ("pooling", "pool_prompt", "bidirectional", "append_eos")
-
-    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
-        if card.pooling not in ("cls", "mean", "last"):
-            raise UserError(f"model {card.name}: its card has no pooling; use cls, mean or last")
-        super().__init__(card, instruction, runtime)
-
-    def key(self, role: Role) -> dict[str, Any]:
-        """Return everything that the vectors of a role depend on."""
-        part = {"part": self._card.part} if self._card.part else {}
-        return {**super().key(role), **part, "pair_with_empty": self._card.side(role).pair_with_empty}
