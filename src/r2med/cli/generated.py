@@ -70,7 +70,7 @@ class TypedParameter:
 ONLY_PLAN = TypedParameter(
     "only_plan",
     Flag(
-        "Print what would be done, downloaded and asked, with its cost and three prompts. Do nothing.",
+        "Print what would be done, downloaded and asked, with its cost and examples of prompts. Do nothing.",
         OUTPUT,
         ("--plan",),
     ),
@@ -154,15 +154,15 @@ class _GeneratedCommand:
     def parameters(self) -> list[inspect.Parameter]:
         """Return the parameters of the command: of the function, of the view, and of what commands have in common."""
         typed = [*typed_parameters(self.function), *typed_parameters(self.view)]
-        made = [_parameter(each) for each in typed if not each.is_setting]
+        made = [_command_parameter(parameter) for parameter in typed if not parameter.is_setting]
         if self.plan:
-            made.append(_parameter(ONLY_PLAN))
+            made.append(_command_parameter(ONLY_PLAN))
         if self.confirm:
-            made.append(_parameter(YES))
+            made.append(_command_parameter(YES))
         if inspect.signature(self.view).return_annotation in (Shown, "Shown"):
             made.append(PAGE_FORMAT)
-        made += [_parameter(each) for each in typed if each.is_setting]
-        return [*made, HELP_ALL] if any(each.flag.is_rare for each in typed) else made
+        made += [_command_parameter(parameter) for parameter in typed if parameter.is_setting]
+        return [*made, HELP_ALL] if any(parameter.flag.is_rare for parameter in typed) else made
 
     def run(self, typed: dict[str, Any]) -> None:
         """Call the function with what was typed, and show what it returns."""
@@ -177,8 +177,8 @@ class _GeneratedCommand:
                 stack.enter_context(planning())  # before addresses of other machines are named
             given = self._given(typed)
             declared = typed_parameters(self.function)
-            words = [word for each in declared if each.is_variadic for word in given.get(each.name, ())]
-            taken = {each.setup or each.name for each in declared if not each.is_variadic}
+            words = [word for parameter in declared if parameter.is_variadic for word in given.get(parameter.name, ())]
+            taken = {parameter.setup or parameter.name for parameter in declared if not parameter.is_variadic}
             keywords = {name: value for name, value in given.items() if name in taken}
             if is_planned and self.plan:
                 from r2med.public.call_plan import seen_plan
@@ -202,19 +202,19 @@ class _GeneratedCommand:
 
         given: dict[str, Any] = {}
         setups: dict[str, dict[str, Any]] = {}
-        for each in (*typed_parameters(self.function), *typed_parameters(self.view)):
-            values = setups.setdefault(each.setup, {}) if each.setup else given
-            value = typed[each.name]
+        for parameter in (*typed_parameters(self.function), *typed_parameters(self.view)):
+            values = setups.setdefault(parameter.setup, {}) if parameter.setup else given
+            value = typed[parameter.name]
             if value is None or value == []:
                 continue
-            if each.is_negated:
+            if parameter.is_negated:
                 value = not value
-            values[each.name] = each.flag.read(value) if each.flag.read else value
+            values[parameter.name] = parameter.flag.read(value) if parameter.flag.read else value
         return given | {name: Setup(**settings) for name, settings in setups.items()}
 
     def _show(self, made: Any, given: Mapping[str, Any], form: str) -> None:
         typed = (*typed_parameters(self.function), *typed_parameters(self.view))
-        defaults = {each.name: () if each.is_variadic else each.default for each in typed}
+        defaults = {parameter.name: () if parameter.is_variadic else parameter.default for parameter in typed}
         known = {**defaults, **given, "form": form}
         _, *taken = inspect.signature(self.view).parameters
         shown = self.view(made, **{name: known[name] for name in taken})
@@ -227,10 +227,10 @@ class _GeneratedCommand:
             raise typer.Exit(code)
 
 
-def _parameter(each: TypedParameter) -> inspect.Parameter:
+def _command_parameter(parameter: TypedParameter) -> inspect.Parameter:
     """Return the parameter of a command for a parameter of its function."""
-    flag = each.flag
-    kind, is_list = _typed_kind(each)
+    flag = parameter.flag
+    kind, is_list = _typed_kind(parameter)
     settings: dict[str, Any] = {
         "help": flag.help,
         "metavar": flag.metavar or None if isinstance(flag, Argument) else metavar(flag, kind),
@@ -240,10 +240,10 @@ def _parameter(each: TypedParameter) -> inspect.Parameter:
         "min": flag.low,
         "max": flag.high,
     }
-    default: Any = False if each.is_negated else each.default
+    default: Any = False if parameter.is_negated else parameter.default
     if is_list:
         kind = GenericAlias(list, kind)
-    if each.is_variadic or default in (None, "", ()):
+    if parameter.is_variadic or default in (None, "", ()):
         kind, default = kind | None, None
         settings["show_default"] = False
     elif default is inspect.Parameter.empty or not flag.show_default:
@@ -253,20 +253,20 @@ def _parameter(each: TypedParameter) -> inspect.Parameter:
     if isinstance(flag, Argument):
         option = typer.Argument(**settings)
     else:
-        word = each.name.rstrip("_").replace("_", "-")
-        names = flag.names or (f"--without-{word}" if each.is_negated else f"--{word}",)
+        word = parameter.name.rstrip("_").replace("_", "-")
+        names = flag.names or (f"--without-{word}" if parameter.is_negated else f"--{word}",)
         option = typer.Option(*names, **settings)
     return inspect.Parameter(
-        each.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option], default=default
+        parameter.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option], default=default
     )
 
 
-def _typed_kind(each: TypedParameter) -> tuple[Any, bool]:
+def _typed_kind(parameter: TypedParameter) -> tuple[Any, bool]:
     """Return the type of one typed value, and True if several can be typed."""
-    flag = each.flag
-    members = list(_members(each.annotation))
+    flag = parameter.flag
+    members = list(_members(parameter.annotation))
     single = [member for member in members if get_origin(member) in (None, Literal)]
-    is_list = flag.is_list or each.is_variadic or any(get_origin(member) is Sequence_ for member in members)
+    is_list = flag.is_list or parameter.is_variadic or any(get_origin(member) is Sequence_ for member in members)
     if flag.kind is not None:
         return flag.kind, is_list and get_origin(flag.kind) is None  # a pair is one value
     for member in single:
@@ -282,7 +282,7 @@ Sequence_: Any = get_origin(Sequence[str])
 def _members(annotation: Any) -> Iterator[Any]:
     """Yield the types of a union, without None."""
     if get_origin(annotation) in (Union, UnionType):
-        for each in get_args(annotation):
-            yield from _members(each)
+        for member in get_args(annotation):
+            yield from _members(member)
     elif annotation is not NoneType:
         yield annotation

@@ -53,7 +53,7 @@ def completed_call(call: Call, setup: Setup, *, reranks: bool = False) -> Call:
 
 def lacks_llm(call: Call, stage: type[Stage]) -> bool:
     """Return True if a stage needs an LLM, and neither its call nor its card names one."""
-    return stage.needs == "llm" and not call.arguments and "llm" not in stage.defaults(call.name)
+    return stage.takes == "llm" and not call.arguments and "llm" not in stage.defaults(call.name)
 
 
 def _completed_inside(call: Call, stage: type[Stage] | None, setup: Setup) -> Call:
@@ -65,7 +65,7 @@ def _completed_inside(call: Call, stage: type[Stage] | None, setup: Setup) -> Ca
         return call
 
     def changed(text: str) -> str:
-        return "+".join(str(completed_call(each, inside)) for each in parse_stage(text))
+        return "+".join(str(completed_call(part, inside)) for part in parse_stage(text))
 
     holders = {name for name, field in stage.model_fields.items() if stages.holds_stages(field)}
     arguments = tuple(map(changed, call.arguments)) if stage.argument_name in holders else call.arguments

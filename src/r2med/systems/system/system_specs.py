@@ -28,26 +28,24 @@ def cross_product(
     Braces make several of each: `bge-reranker@{10,20}` is two rerankers.
     Raises UserError if a given method or LLM would have no effect.
     """
-    parsed = [each for spec in systems for each in ([spec] if not isinstance(spec, str) else _parsed([spec]))]
+    parsed = [calls for spec in systems for calls in (_parsed([spec]) if isinstance(spec, str) else [spec])]
     rerankers = _parsed(rerank) or [()]
     chosen = [(*calls, *reranker) for calls in parsed for reranker in rerankers]
     names = llm_names(llms)
     wanting = [calls for calls in chosen if names and _wants_llm(calls, setup)]
     if names and not wanting and not expand:
         raise UserError("llms (--llm) needs a method: expand (--expand hyde), query2doc or lamer")
-    chosen = [
-        each
-        for calls in chosen
-        for each in ([_with_llm(calls, llm, setup) for llm in names] if calls in wanting else [calls])
-    ]
+    filled: list[Calls] = []
+    for calls in chosen:
+        filled += [_with_llm(calls, llm, setup) for llm in names] if calls in wanting else [calls]
     if not expand:
-        return chosen
+        return filled
     expansions = _expansions(expand, names, bool(wanting))
-    return [((expansion,), *calls) for expansion in expansions for calls in chosen]
+    return [((expansion,), *calls) for expansion in expansions for calls in filled]
 
 
 def _parsed(specs: Iterable[str]) -> list[Calls]:
-    return [parse(each) for spec in specs for each in variants(spec)]
+    return [parse(variant) for spec in specs for variant in variants(spec)]
 
 
 def _with_llm(calls: Calls, llm: str, setup: Setup) -> Calls:
@@ -76,7 +74,7 @@ def _expansions(methods: Sequence[str], llms: Sequence[str], llms_used: bool) ->
     calls = [
         _expansion(part.strip()) for text in methods for method in variants(text) for part in split(method, ",", method)
     ]
-    asking = [call for call in calls if stage_class(call.name, "expand").needs == "llm"]
+    asking = [call for call in calls if stage_class(call.name, "expand").takes == "llm"]
     typed = ", ".join(map(str, asking or calls))
     if llms and not llms_used and not any(map(_lacks_llm, calls)):
         why = "names or has its LLM already" if asking else "asks no LLM"
