@@ -169,16 +169,6 @@ def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: st
             raise NotFiniteError(row if positions is None else positions[row], hint)
 
 
-def check_same_key(here: dict[str, Any], there: dict[str, Any]) -> None:
-    """Raise UserError for the first setting of a model that differs between this machine and the one that asks."""
-    for name in sorted({*here, *there}):
-        if here.get(name) != there.get(name):
-            raise UserError(
-                f"the model differs on this node: {name} is {there.get(name)!r} instead of {here.get(name)!r}; "
-                "give all nodes the same weights, devices and packages"
-            )
-
-
 def normalised(rows: Vectors) -> Vectors:
     """Return rows of length 1. A row of zeros stays zero."""
     norms = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -27,7 +27,6 @@ from r2med.models.encoders.model_cards import LATE_FOLDERS, LATE_LOADERS, MODELS
 from r2med.models.encoders.model_estimates import MOST_TOKENS, model_needs
 from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.weights import IN_FOLDER
-from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
@@ -194,12 +193,6 @@ class Dense(VectorSettings, kind="retrieve"):
         is_single = card.loader not in LATE_LOADERS
         # Vectors must still be scaled to length 1, as always the first numbers of a vector.
         takes_cosine = is_single and card.similarity == "cosine" and (not card.normalise or bool(self.dims))
-        has_nodes = runtime.engine is not THREADS and runtime.store.keeps_questions
-        if has_nodes and is_single and not self.changed:  # nodes compare whole vectors of whole documents
-            work = ProposeNearest(asked.arrays["vectors"], k, takes_cosine, setup.memory)
-            hits = search_by_nodes(opened.embeddings.shards, work, ranks, runtime.engine, runtime.store)
-            if hits is not None:
-                return hits
         return search_exact(
             asked,
             opened.blocks,
