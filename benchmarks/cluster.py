@@ -18,9 +18,13 @@ import tempfile
 import time
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scale import make
+
+if TYPE_CHECKING:
+    from r2med.foundation.store import Store
 
 DIMENSION = 256
 
@@ -38,13 +42,10 @@ class Hashing:
         return rows
 
 
-def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, float]:
-    """Return the seconds of a job on so many workers of one core each; 0: all cores by threads, -1: by one worker.
-
-    The workers' store is the driver's own, or one `apart`, from which everything is sent.
-    """
+def measure(job: str, workers: int, folder: Path) -> dict[str, float]:
+    """Return the seconds of a job on so many workers of one core each; 0: all cores by threads, -1: by one worker."""
     from r2med import load
-    from r2med.foundation.engine.work import Needs
+    from r2med.foundation.engine.work import WorkNeeds
     from r2med.foundation.runtime.runtime import Runtime, open_engine
     from r2med.foundation.store import Store, default_store
     from r2med.models.encoders.encoder import open_encoder
@@ -57,9 +58,9 @@ def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, floa
     if workers > 0:
         _start(workers)
     started = time.perf_counter()
-    engine.agreed(_import, Needs())  # starts the workers
+    list(engine.map(_import, [None], Store(folder / "read"), WorkNeeds()))  # starts the workers
     ready, used = time.perf_counter(), _cpu_seconds()
-    store = Store(folder / "driver") if apart else default_store()
+    store = default_store()
     if job == "bm25":
         open_index(dataset.corpus, store, engine=engine)
     else:
@@ -77,10 +78,12 @@ def _cpu_seconds() -> float:
     return sum(each.user + each.system for each in times)
 
 
-def _import() -> None:
+def _import(item: None, store: Store) -> tuple[dict[str, str], None]:
     """Import what the work needs, as a worker does once."""
     import r2med.systems.retrieve.bm25.index
     import r2med.systems.retrieve.vectors.embeddings  # noqa: F401
+
+    return {}, None
 
 
 def _start(workers: int) -> None:
@@ -94,15 +97,13 @@ def _start(workers: int) -> None:
     os.environ["RAY_ADDRESS"] = cluster.address
 
 
-CONTENDERS: dict[str, tuple[str, int, bool]] = {
-    "BM25 index, threads": ("bm25", 0, False),
-    "BM25 index, one node": ("bm25", -1, False),
-    "BM25 index, one node, a store of its own": ("bm25", -1, True),
-    "encoding, threads": ("encode", 0, False),
-    "encoding, one node": ("encode", -1, False),
-    "encoding, one node, a store of its own": ("encode", -1, True),
-    "encoding, 1 worker of one core": ("encode", 1, False),
-    "encoding, 2 workers of one core": ("encode", 2, False),
+CONTENDERS: dict[str, tuple[str, int]] = {
+    "BM25 index, threads": ("bm25", 0),
+    "BM25 index, one node": ("bm25", -1),
+    "encoding, threads": ("encode", 0),
+    "encoding, one node": ("encode", -1),
+    "encoding, 1 worker of one core": ("encode", 1),
+    "encoding, 2 workers of one core": ("encode", 2),
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.analysis.analysis import analysis_plans
+from r2med.analysis.analysis import analysis_plan
 from r2med.assessment.answers.nugget_making import plan_nuggets
 from r2med.assessment.answers.reader import AnswerReader
 from r2med.assessment.panels.raters import LLMRater
@@ -72,7 +72,7 @@ DATASET = Dataset.of([Query("q", HOSTILE, HOSTILE)], {"d": f"{HOSTILE} " * 20}, 
 
 
 def _step(step: AskingStep, item: object) -> Callable[[Runtime], Sequence[ChatRequest]]:
-    return lambda runtime: step.question(Streams({}, Path()), runtime).preview([step.asked_item(item)]).requests
+    return lambda runtime: [step.question(Streams({}, Path()), runtime).example([step.asked_item(item)])]
 
 
 def _read(runtime: Runtime) -> Sequence[ChatRequest]:
@@ -82,17 +82,16 @@ def _read(runtime: Runtime) -> Sequence[ChatRequest]:
     return [
         request
         for form in ("open", "choice")
-        for request in reader.preview(
-            reader.questions(DATASET, DATASET.queries, others, {"q": ["d"]}, form, conditions, 1)
-        ).requests
+        for question in reader.questions(DATASET, DATASET.queries, others, {"q": ["d"]}, form, conditions, 1)
+        for request in [question.prompt.request(reader.card)]
     ]
 
 
 USERS: dict[str, Callable[[Runtime], Sequence[ChatRequest]]] = {
     **{step.template: _step(step, item) for step, item in STEPS},
     "reader": _read,
-    "make-nuggets": lambda runtime: plan_nuggets(DATASET, "script", runtime).preview().requests,
-    "continue": lambda runtime: analysis_plans("contamination", setup=runtime, data=[DATASET])["continue"].requests,
+    "make-nuggets": lambda runtime: [*plan_nuggets(DATASET, "script", runtime).plan(runtime.setup).prompts.values()],
+    "continue": lambda runtime: [analysis_plan("contamination", setup=runtime, data=[DATASET]).prompts["continue"]],
 }
 
 
@@ -138,7 +137,8 @@ def test_every_judge_has_the_same_protection_against_hostile_texts(name: str, ru
     rater = LLMRater.open("script", rubric, runtime)
     for text in HOSTILE_PASSAGES:
         item = Item(("q", "d"), {each.field: text for each in rubric.texts}, name)
-        (request,) = rater.preview([item]).requests
+        request = rater.example([item])
+        assert request is not None
         prompt = request.messages[-1].content
         assert prompt.count(OBEY) == text.count(OBEY) * len(rubric.texts)
         outside = FRAME.sub("", prompt)

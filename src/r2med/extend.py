@@ -11,7 +11,7 @@ from r2med.foundation.core.lazy import lazily
 
 # Stages
 if TYPE_CHECKING:
-    from r2med.foundation.core.plan import Plan as Plan
+    from r2med.foundation.core.needs import Needs as Needs
     from r2med.foundation.runtime.stages import Stage as Stage
     from r2med.foundation.runtime.stages import argument as argument
     from r2med.foundation.runtime.stages import depth_field as depth_field

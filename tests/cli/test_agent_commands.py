@@ -23,7 +23,7 @@ def test_the_command_line_plans_runs_and_explains_an_agent(r2med: Any, tmp_path:
         planned = r2med(*words, "--plan", OPENAI_API_KEY=KEY)
         assert not server.requests
         ran = r2med(*words, OPENAI_API_KEY=KEY)
-    some_states(planned.stdout.splitlines(), "at most 40 calls")
+    some_states(planned.stdout.splitlines(), "at most 40 times")
     assert ran.returncode == 0, ran.stderr
     (traced,) = tmp_path.rglob("*.traces.json")
     record = Record.read(traced.with_name(traced.name.replace(".traces", "")))

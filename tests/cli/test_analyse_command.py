@@ -18,7 +18,7 @@ def test_records_are_analysed_and_the_page_is_named(r2med: Command, tmp_path: Pa
 def test_a_dry_run_asks_nothing_and_writes_nothing(r2med: Command, tmp_path: Path) -> None:
     done = r2med("analyse", "contamination", "--llm", "gpt4", "--data", "demo/Biology", "--queries", "3", "--plan")
     assert done.returncode == 0, done.stderr
-    assert "continue: 6 calls" in done.stdout
+    assert "asks an LLM about 6 times, at most 18" in done.stdout and "prompt of continue" in done.stdout
     assert not (tmp_path / "analysis").exists()
 
 

@@ -15,9 +15,8 @@ def test_a_plan_asks_nothing_and_the_command_prints_and_keeps_the_answers(r2med:
     words = [*WORDS, "--model-path", "script=replies.jsonl"]
     plan = r2med(*words, "--plan")
     assert plan.returncode == 0, plan.stderr
-    some_states(plan.stdout.splitlines(), "script", "8 calls", "0 answered")
-    some_states(plan.stdout.splitlines(), "passages", "other questions")
-    assert "prompt 1" in plan.stdout
+    some_states(plan.stdout.splitlines(), "script as reader", "about 8 times", "at most 24")
+    assert "prompt of script as reader" in plan.stdout
     assert not (tmp_path / "results").exists()
     done = r2med(*words, "--format", "json")
     assert done.returncode == 0, done.stderr

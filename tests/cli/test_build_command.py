@@ -66,8 +66,8 @@ def test_a_dry_run_tells_calls_tokens_and_dollars_of_every_step_and_asks_nothing
     plan = r2med("build", "run", "-o", "built", "example/plan.toml", "--plan", "--llm", "gpt4")
     assert plan.returncode == 0, plan.stderr
     line = next(line for line in plan.stdout.splitlines() if "label-kind" in line)
-    calls, answered, prompt, completion, dollars, most = line.split()[2:]
-    assert (calls, answered, completion) == ("9", "0", "3,600")
+    calls, most_calls, prompt, completion, dollars, most = line.split()[2:]
+    assert (calls, most_calls, completion) == ("9", "27", "3,600")
     assert int(prompt.replace(",", "")) > 1000
     assert 0 < float(dollars) < float(most)
     assert not (tmp_path / "built").exists()

@@ -15,7 +15,7 @@ def test_nuggets_are_written_and_can_be_reviewed(r2med: Command, tmp_path: Path)
     asked = ("nuggets", *DATA, "--llm", "author", "--model-path", "author=author.jsonl", "-o", "n.jsonl")
     planned = r2med(*asked, "--plan")
     assert planned.returncode == 0, planned.stderr
-    assert "author: 8 calls" in planned.stdout
+    assert "author: asks an LLM about 8 times, at most 24" in planned.stdout
     assert not (tmp_path / "n.jsonl").exists()
     made = r2med(*asked)
     assert made.returncode == 0, made.stderr

@@ -7,12 +7,9 @@ import pytest
 
 import r2med
 from r2med import UserError
-from r2med.cli.plan_output import show_plan
 from r2med.data.dataset import Dataset
 from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record
-from r2med.evaluation.running.batch import plan_run
-from r2med.evaluation.running.planning import stage_plans
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.publication.site.answer_rows import answers_value
@@ -26,16 +23,13 @@ from support.synthetic_answers import synthetic, write
 
 
 def test_a_plan_has_the_calls_of_all_runs_and_says_what_is_deterministic(
-    served: Server, data: Dataset, runtime: Runtime, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    served: Server, data: Dataset, runtime: Runtime
 ) -> None:
-    r2med.run("hyde(m) → bm25", data, out=None, setup=runtime)  # so repeat 0 is answered already
-    show_plan(r2med.plan(r2med.run, ["bm25", "hyde(m) → bm25"], data, repeats=3, out=None, setup=runtime))
-    shown = capsys.readouterr().out
-    assert "deterministic" in shown and "3 runs" in shown
-    assert f"hyde(m): {2 * len(data.queries)} calls, {len(data.queries)} answered already" in shown
-    plan = plan_run(["bm25 → pointwise(m)@4"], [data], setup=runtime)
-    ((_, stages),) = stage_plans(plan)
-    assert stages[-1].times(3).calls == 3 * stages[-1].calls and stages[0].times(3) == stages[0]
+    plan = r2med.plan(r2med.run, ["bm25", "hyde(m) → bm25"], data, repeats=3, out=None, setup=runtime)
+    bm25, hyde = plan.rows
+    assert (bm25.runs, hyde.runs) == ("deterministic: one run", "3 runs")
+    assert [need.calls for need in hyde.needs] == [3 * len(data.queries), 0]
+    assert hyde.needs[1] == bm25.needs[0], "the index is made once"
 
 
 def test_readers_and_judges_of_answers_are_asked_anew(served: Server, runtime: Runtime, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from support.commands import typed
 from support.facts import error_states
 
 
-class Sorter(Stage, kind="rerank", needs="llm"):
+class Sorter(Stage, kind="rerank", takes="llm"):
     """Sort what was found."""
 
     llm: str = argument("the LLM that sorts")

@@ -15,7 +15,7 @@ from r2med.public.stage_settings import StageSetting, help_of
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
 
-class Sorter(Stage, kind="rerank", needs="llm"):
+class Sorter(Stage, kind="rerank", takes="llm"):
     """Sort what was found."""
 
     name: str = "sorter"

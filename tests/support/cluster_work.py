@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.work import Work
 
 
 class Letters:
@@ -27,15 +26,15 @@ class Letters:
         return [[count[letter] / 7 for letter in "aeiourstn"] for count in counts]
 
 
-def refused_look_up() -> str:
+def refused_look_up(item, store):
     """Return why the address of another machine cannot be looked up; empty if it can."""
     try:
         socket.getaddrinfo("r2med.example", 443)
     except UserError as error:
-        return str(error)
+        return {}, str(error)
     except OSError:
-        return ""
-    return ""
+        return {}, ""
+    return {}, ""
 
 
 class SharedWords:
@@ -48,22 +47,26 @@ class SharedWords:
 
 
 @dataclass(frozen=True)
-class Squares(Work[int, int]):
-    """Squares numbers, but dies or has a full disk as it was told."""
+class Squares:
+    """Squares numbers, but dies, has a full disk or another model as it was told."""
 
     dies_at: int = -1
     mark: str = ""
     """A file that the first worker that dies leaves, so that the next does not; empty: all die."""
     full: str = ""
     """The end of R2MED_HOME of the node whose disk is full."""
+    differs: str = ""
+    """The end of R2MED_HOME of the node that has another model."""
     seconds: float = 0.0
 
     def __call__(self, item, store):
         time.sleep(self.seconds)
-        if self.full and str(store.root).endswith(self.full):
+        home = os.environ.get("R2MED_HOME", "")
+        if self.full and home.endswith(self.full):
             raise OSError(errno.ENOSPC, "No space left on device")
         if item == self.dies_at and not (self.mark and Path(self.mark).exists()):
             if self.mark:
                 Path(self.mark).touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return item * item
+        is_other = self.differs and home.endswith(self.differs)
+        return {"dtype": "bfloat16" if is_other else "float32"}, item * item

@@ -41,8 +41,8 @@ class Ready:
     def check(self, datasets: Sequence[Dataset]) -> None:
         self.stage.check(datasets, self.runtime)
 
-    def preview(self, dataset: Dataset, store: Store | None = None) -> Any:
-        return self.stage.preview(dataset, self._in(store))
+    def example(self, dataset: Dataset, store: Store | None = None) -> Any:
+        return self.stage.example(dataset, self._in(store))
 
     def expand(self, dataset: Dataset, store: Store | None = None) -> Any:
         return self.stage.expand(dataset, self._in(store))

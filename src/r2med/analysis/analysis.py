@@ -9,9 +9,9 @@ from pkgutil import resolve_name
 from typing import Any
 
 from r2med.analysis.material import Material
+from r2med.evaluation.running.plan_page import Plan
 from r2med.foundation.core.errors import UserError, unknown
 from r2med.foundation.core.flags import flattened
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.html import page_html
 from r2med.foundation.pages.page import Page, Section
 from r2med.foundation.pages.text_formats import table_csv
@@ -128,12 +128,14 @@ def _analysed(
     return Analysis(page, tuple(_write(Path(out), page)))
 
 
-def analysis_plans(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Plan]:
-    """Return what the analyses would ask, by prompt template. Nothing is asked or written."""
+def analysis_plan(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> Plan:
+    """Return what the analyses would ask. Nothing is asked or written."""
     with running(setup) as runtime:
         given = Material.given(runtime, **material)
         places = [ANALYSES[name].plan for name in checked_names(names) if ANALYSES[name].plan]
-        return {template: plan for place in places for template, plan in _function(place)(given).items()}
+        plans: list[Plan] = [_function(place)(given) for place in places]
+        prompts = {template: request for plan in plans for template, request in plan.prompts.items()}
+        return Plan(tuple(row for plan in plans for row in plan.rows), prompts)
 
 
 def checked_names(names: Sequence[str]) -> list[str]:

@@ -16,8 +16,8 @@ import numpy as np
 from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
 from r2med.data.dataset import Dataset
+from r2med.evaluation.running.plan_page import Plan, PlanRow
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.pages.cells import Estimate, Value
 from r2med.foundation.pages.page import Section, Table
 from r2med.foundation.text.plurals import counted
@@ -79,10 +79,13 @@ def contamination(material: Material) -> Section:
     return Section("Contamination", [table], _lead(rows, tally.asked), [asked], name="contamination")
 
 
-def contamination_plan(material: Material) -> dict[str, Plan]:
-    """Return what the analysis would ask, by prompt template. Nothing is asked."""
+def contamination_plan(material: Material) -> Plan:
+    """Return what the analysis would ask. Nothing is asked."""
     items = [item for _, _, _, texts in _texts(material) for item in _items(texts)]
-    return {PROMPT: _question(material).preview(items)} if items else {}
+    question = _question(material)
+    example = question.example(items)
+    needs = question.needs(items, material.runtime.setup)
+    return Plan((PlanRow("contamination", (needs,)),), {PROMPT: example} if example else {})
 
 
 def _question(material: Material) -> Ask:

@@ -23,7 +23,7 @@ from r2med.cli.generated import generated
 from r2med.cli.help_pages import Application
 from r2med.cli.label_command import show_audit, show_judged, show_nuggets
 from r2med.cli.lock_command import show_lock
-from r2med.cli.plan_output import show_calls, show_plan
+from r2med.cli.plan_view import show_plan
 from r2med.cli.records_command import records
 from r2med.cli.reproduce_command import show_expected, show_reproductions
 from r2med.cli.run_command import show_results
@@ -113,9 +113,9 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
         "compare": generated(compare, show_comparison),
         "board": generated(board, show_board),
         "why": generated(why, show_story),
-        "analyse": generated(analyse, show_analysis, show_calls),
-        "generate": generated(generate, show_texts, show_calls),
-        "answer": generated(answer, show_answers, show_calls),
+        "analyse": generated(analyse, show_analysis, show_plan),
+        "generate": generated(generate, show_texts, show_plan),
+        "answer": generated(answer, show_answers, show_plan),
         "score": generated(score, show_scores),
         "records": records,
         "lock": generated(lock, show_lock),
@@ -131,8 +131,8 @@ PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
         "build": build,
         "review": review,
         "audit": generated(audit, show_audit),
-        "judge": generated(judge, show_judged, show_calls),
-        "nuggets": generated(nuggets, show_nuggets, show_calls),
+        "judge": generated(judge, show_judged, show_plan),
+        "nuggets": generated(nuggets, show_nuggets, show_plan),
     },
     "Publish results": {
         "submit": generated(submit, show_entry),

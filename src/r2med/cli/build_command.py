@@ -14,7 +14,7 @@ from r2med.foundation.text.terminal_text import printable
 if TYPE_CHECKING:
     from r2med.construction.benchmark import Build
     from r2med.construction.pipeline import Done
-    from r2med.foundation.core.plan import Plan
+    from r2med.foundation.core.needs import Needs
 
 
 def show_built(built: Build, form: str) -> Shown:
@@ -43,11 +43,11 @@ def _why_no_dataset(steps: Sequence[Done]) -> str:
     return f"No dataset was written, because no candidate was judged{empty}."
 
 
-def show_build_calls(plans: Sequence[tuple[str, Plan | None]]) -> Shown:
+def show_build_calls(steps: Sequence[tuple[str, Needs | None]]) -> Shown:
     """Show what a build would ask at most."""
     from r2med.construction.build_page import calls_page
 
-    return Shown(calls_page(plans))
+    return Shown(calls_page(steps))
 
 
 def show_example_plan(plan: Path, out: str | Path) -> None:

@@ -70,7 +70,7 @@ class TypedParameter:
 ONLY_PLAN = TypedParameter(
     "only_plan",
     Flag(
-        "Print what would be done, downloaded and asked, with its cost and three prompts. Do nothing.",
+        "Print what would be done, downloaded and asked, with its cost and examples of prompts. Do nothing.",
         OUTPUT,
         ("--plan",),
     ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from r2med.foundation.text.plurals import clock_time
 from r2med.foundation.text.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -175,15 +176,6 @@ def _left(seconds: float | None, about: str = "") -> str:
     if seconds is None:
         return ""
     return f"{about}{clock_time(seconds)} left"
-
-
-def clock_time(seconds: float) -> str:
-    """Return seconds as on a clock, such as 1:40:00 or 2:12; from two days on, the number of days."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours >= 48:
-        return f"{hours / 24:.0f} days"
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _count(done: int, total: int) -> str:

@@ -13,7 +13,7 @@ from r2med.construction.judge_tests import judge_tests, judge_trust
 from r2med.construction.pipeline import BuildFolder, Done
 from r2med.construction.publish.dataset_folder import lacks_reviews
 from r2med.construction.review_items import read_reviews
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.pages.cells import Column, Value, shown_dollars
 from r2med.foundation.pages.page import Page, Paragraph, Section, Table, table_page
 from r2med.foundation.text.plurals import counted
@@ -92,26 +92,29 @@ def _item(title: str, fields: dict[str, Any]) -> Section:
     return Section(title, notes)
 
 
-def calls_page(plans: Sequence[tuple[str, Plan | None]]) -> Page:
-    """Return the largest possible calls, tokens and dollars of every step."""
-    rows = [(str(number), step, *_figures(plan)) for number, (step, plan) in enumerate(plans, 1)]
-    known = [plan for _, plan in plans if plan is not None]
-    rows.append(("", "together", *_figures(sum(known, Plan()) if len(known) == len(plans) else None)))
-    heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
+def calls_page(steps: Sequence[tuple[str, Needs | None]]) -> Page:
+    """Return the calls, tokens and dollars of every step."""
+    rows = [(str(number), step, *_figures(needs)) for number, (step, needs) in enumerate(steps, 1)]
+    known = [needs for _, needs in steps if needs is not None]
+    rows.append(("", "together", *_figures(sum(known, Needs()) if len(known) == len(steps) else None)))
+    heads = ("#", "step", "calls", "calls at most", "tokens read", "tokens written", "dollars", "dollars at most")
     columns = [Column(head, "text" if head == "step" else "number") for head in heads]
-    note = "At most: no step leaves anything out before it has asked. Nothing was asked."
-    if len(known) < len(plans):
+    note = (
+        "Calls: no step leaves anything out before it has asked. At most: answers that cannot be used are asked for "
+        "again. Answers that are kept already are not subtracted. Nothing was asked."
+    )
+    if len(known) < len(steps):
         note += " Unknown: the step asks about candidates, which mine has not collected yet."
     return table_page("What the build would ask", Table(columns, rows), notes=[Paragraph(note, "quiet")])
 
 
-def _figures(plan: Plan | None) -> tuple[str, ...]:
-    if plan is None:
+def _figures(needs: Needs | None) -> tuple[str, ...]:
+    if needs is None:
         return ("unknown", "", "", "", "unknown", "unknown")
-    if not plan.calls and not plan.answered:
-        return ("", "", "", "", "", "")
-    counts = (plan.calls, plan.answered, plan.prompt_tokens, plan.completion_tokens)
-    prices = (plan.dollars, plan.dollars_at_most)
+    if not needs.calls:
+        return (needs.note, "", "", "", "", "")
+    counts = (needs.calls, needs.most_calls, needs.read, needs.written)
+    prices = (needs.dollars, needs.most_dollars)
     return (
         *(f"{count or 0:,}" for count in counts),
         *("unknown" if price is None else shown_dollars(price) for price in prices),

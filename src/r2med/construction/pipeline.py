@@ -22,7 +22,7 @@ from r2med.construction.repeated_items import REPEATED_ID, KnownItems
 from r2med.construction.step import Step, StepWork, Streams, read_items
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest
@@ -251,7 +251,7 @@ class BuildFolder:
             return done
         return None
 
-    def calls(self, setup: Setup | Runtime) -> Iterator[tuple[Step, Plan | None]]:
+    def calls(self, setup: Setup | Runtime) -> Iterator[tuple[Step, Needs | None]]:
         """Yield what each step would still ask at most; None if that is not known yet.
 
         Nothing is asked and only sources are read, so every item of a source goes on to all later steps.
@@ -260,7 +260,7 @@ class BuildFolder:
             for turn in self._turns(runtime):
                 last = Done.read(turn.folder)
                 if last is not None and last.key == turn.key and last.is_final and not last.changed_file(turn.folder):
-                    yield turn.step, Plan(answered=last.cost.calls)
+                    yield turn.step, Needs(note="built")
                     continue
                 turn.key = f"planned {turn.number}"  # later steps depend on output that does not exist yet
                 turn.is_run = not turn.step.reads

@@ -22,7 +22,7 @@ from r2med.construction.items import (
 from r2med.construction.labels import LABELLING, Labelling
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.text.terminal_text import quoted
@@ -140,9 +140,9 @@ class Step(Stage, kind="build"):
         """Yield the items that go on and the rejected items, each as soon as it is known."""
         raise NotImplementedError(f"{type(self).__name__} has no run()")
 
-    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+    def calls(self, streams: Streams, runtime: Runtime) -> Needs | None:
         """Return what the step would ask about these items at most; None if that is not known yet."""
-        return Plan()
+        return Needs()
 
     def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on except its input: settings, and digests of files and prompts."""

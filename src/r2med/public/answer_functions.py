@@ -10,7 +10,7 @@ from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, A
 from r2med.foundation.core.flags import LLMS, MODELS, OUTPUT, Argument, Flag, SetupFlags, as_list, flattened
 from r2med.foundation.core.spec import joined_words
 from r2med.public import shared_flags as flags
-from r2med.public.call_plan import PlannedCalls, planned
+from r2med.public.call_plan import planned
 
 if TYPE_CHECKING:
     from r2med.analysis.analysis import Analysis
@@ -99,10 +99,10 @@ def answer(
 
     The result has a record for each combination, and errors for those that have none. Raises UserError if all failed.
     """
+    from r2med.assessment.answers.answer_plan import planned_answers
     from r2med.assessment.answers.answering import all_repeats, plan_answers
     from r2med.data.dataset_word import given_data
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import repeated, running
     from r2med.foundation.store.writable import check_writable
@@ -122,7 +122,7 @@ def answer(
             plan_answers(as_list(systems), as_list(readers), given_data(data), in_repeat, **asked)
             for in_repeat in repeated(runtime, repeats)
         ]
-        planned(lambda: PlannedCalls(of_all_runs(plan.preview(Path(out)) for plan in plans), runtime))
+        planned(lambda: planned_answers(plans[0], repeats))
         check_writable(Path(out), "out (--out)")
         announce = announcing(sum(plan.steps for plan in plans))
         done = all_repeats([plan.answer(Path(out), announce) for plan in plans])
@@ -186,7 +186,7 @@ def analyse(
     Without names, all analyses run that do not ask an LLM (`r2med list analyses`). `data` are datasets or groups,
     `systems` names of systems with records in `results`, record files or folders. `settings` are fields of `Setup`.
     """
-    from r2med.analysis.analysis import analysis_plans, checked_names, run_analyses
+    from r2med.analysis.analysis import analysis_plan, checked_names, run_analyses
     from r2med.data.dataset_word import each_dataset, given_data
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
@@ -204,7 +204,7 @@ def analyse(
         **{"model": model or "", "synonyms": synonyms, "queries": queries},
     }
     with running(setup, **settings) as runtime, notebook_progress():
-        planned(lambda: PlannedCalls(analysis_plans(*wanted, setup=runtime, **material), runtime))
+        planned(lambda: analysis_plan(*wanted, setup=runtime, **material))
         check_writable(Path(out), "out (--out)")
         return run_analyses(*names, out=out, setup=runtime, announce=announcing(len(wanted)), **material)
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from r2med.foundation.core.errors import UserError
-
-if TYPE_CHECKING:
-    from r2med.foundation.core.plan import Plan
-    from r2med.foundation.runtime.runtime import Runtime
-
 
 _look: ContextVar[Callable[[Any], None] | None] = ContextVar("r2med_plan", default=None)
 """The function that looks at the plan of a call before anything is done."""
@@ -21,14 +15,6 @@ _look: ContextVar[Callable[[Any], None] | None] = ContextVar("r2med_plan", defau
 
 class _StoppedError(Exception):
     """Ends a call whose plan is made."""
-
-
-@dataclass(frozen=True)
-class PlannedCalls:
-    """What LLMs would be asked, by stage or template, with the runtime that estimates the time."""
-
-    previews: Mapping[str, Plan]
-    runtime: Runtime
 
 
 def planned(make: Callable[[], object]) -> None:

@@ -165,11 +165,10 @@ def judge(
     from r2med.data.overlays import check_overlay_name
     from r2med.evaluation.records.collection import collect, given_records
     from r2med.evaluation.records.relabelled import recorded_datasets
-    from r2med.foundation.core.plan import of_all_runs
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import repeated, running
     from r2med.foundation.store.writable import check_writable
-    from r2med.public.call_plan import PlannedCalls, planned
+    from r2med.public.call_plan import planned
 
     check_overlay_name(Path(out))
     with running(setup) as runtime:
@@ -188,7 +187,7 @@ def judge(
             )
             for in_repeat in repeated(runtime, repeats)
         ]
-        planned(lambda: PlannedCalls(of_all_runs(plan.preview() for plan in plans), runtime))
+        planned(lambda: plans[0].plan(runtime.setup, repeats))
         check_writable(Path(out).parent, "out (--out)")
         announce = announcing(2 * sum(len(plan.llms) for plan in plans))
         with runtime.network():
@@ -216,7 +215,7 @@ def nuggets(
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import running
     from r2med.foundation.store.writable import check_writable
-    from r2med.public.call_plan import PlannedCalls, planned
+    from r2med.public.call_plan import planned
 
     file = Path(out)
     if file.suffix != ".jsonl":
@@ -224,7 +223,7 @@ def nuggets(
     with running(setup) as runtime:
         dataset = loaded(data, runtime.store)
         plan = plan_nuggets(dataset, llm, runtime)
-        planned(lambda: PlannedCalls({plan.llm: plan.preview()}, runtime))
+        planned(lambda: plan.plan(runtime.setup))
         check_writable(file.parent, "out (--out)")
         with runtime.network():
             announcing(1)(f"{dataset.name} · nuggets · {plan.llm}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from r2med.foundation.core.flags import LLMS, OUTPUT, Argument, Flag, SetupFlags, as_list
 from r2med.foundation.core.spec import joined_words
 from r2med.public import shared_flags as flags
-from r2med.public.call_plan import PlannedCalls, planned
+from r2med.public.call_plan import planned
 
 if TYPE_CHECKING:
     from r2med.data.dataset import Dataset
@@ -102,6 +102,7 @@ def run(
     """
     from r2med.data.dataset_word import given_data
     from r2med.evaluation.running.batch import check_texts_are_used, plan_run
+    from r2med.evaluation.running.planning import planned_run
     from r2med.evaluation.running.results import check_order
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import Runtime, running
@@ -130,7 +131,7 @@ def run(
             check_texts_are_used(plan)
         if sort:
             check_order(sort, plan.dataset_names)
-        planned(lambda: plan)
+        planned(lambda: planned_run(plan))
         if out is not None:
             check_writable(Path(out), "out (--out)")
         folder = Path(out) if out is not None else None
@@ -237,6 +238,6 @@ def generate(
 
     with running(setup, **settings) as runtime, notebook_progress():
         plan = plan_generation(method, given_data(data) or ["demo"], llm or "", runtime)
-        planned(lambda: PlannedCalls(plan.previews(), runtime))
+        planned(plan.plan)
         check_writable(Path(out), "out (--out)")
         return plan.write(Path(out), overwrite, announcing(len(plan.datasets)))

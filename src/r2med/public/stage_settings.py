@@ -39,7 +39,7 @@ def help_of_class(declared: type[Stage], name: str) -> Iterator[StageSetting]:
             required = field.is_required() and key not in defaults
             default = None if required else defaults.get(key, field.get_default(call_default_factory=True))
             values = (
-                "the name of an LLM" if declared.needs == "llm" and place_of(field) == "argument" else _values(field)
+                "the name of an LLM" if declared.takes == "llm" and place_of(field) == "argument" else _values(field)
             )
             shown = "" if default is None else printed(default)
             yield StageSetting(key, shown, values, field.description or "", place_of(field), required)

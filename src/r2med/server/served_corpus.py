@@ -196,7 +196,7 @@ def without_llm(retriever: Stage) -> Stage:
     """Return a retriever, or the first one inside it if it asks an LLM, which every client of /retrieve would pay."""
     from r2med.foundation.runtime.stages import with_nested
 
-    while any(each.needs == "llm" for each in with_nested(retriever)):
+    while any(each.takes == "llm" for each in with_nested(retriever)):
         retriever = next(each for each in with_nested(retriever) if each.kind == "retrieve" and each is not retriever)
     return retriever
 
@@ -215,6 +215,6 @@ def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     if (name := stages[0][0].name) in known_names("expand"):
         raise UserError(f"{name} is an expansion: this needs a single retriever, such as bm25+minilm")
     stage = retriever([completed_call(call, runtime.setup) for call in stages[0]])
-    if any(each.needs == "llm" for each in with_nested(stage)):
+    if any(each.takes == "llm" for each in with_nested(stage)):
         raise UserError(f"{stage} asks an LLM, which every search would pay for: this needs a retriever without one")
     return stage

@@ -12,6 +12,7 @@ import pytest
 import r2med
 from r2med.assessment.answers.answer_controls import CITATION_KINDS, GRADE_KINDS, NUGGET_KINDS, SENTENCES, WORDINGS
 from r2med.assessment.answers.answer_page import answer_json, answer_page
+from r2med.assessment.answers.answer_plan import planned_answers
 from r2med.assessment.answers.answering import AnsweredSystems, plan_answers
 from r2med.data.nuggets_file import Nuggets, nuggets_of
 from r2med.data.runs.run import Run
@@ -131,7 +132,6 @@ def test_a_plan_guesses_the_calls_of_the_judge(tmp_path: Path, store: Store) -> 
     paths: dict[str, str | Path] = dict.fromkeys(("reader", "judge"), tmp_path / "none.jsonl")
     with Runtime(store=store, model_paths=paths) as runtime:
         plan = plan_answers(["bm25"], ["reader"], [DATA], runtime, judge="judge", conditions=["relevant"], queries=2)
-        previews = plan.preview(tmp_path)
-    assert len(previews["reader"].unanswered) == 2
-    of_grades, of_nuggets, of_citations = 2 * 2 * 8, 2 * 8, 80 - 2
-    assert len(previews["judge as judge"].unanswered) == of_grades + of_nuggets + of_citations + 2 * (1 + 1 + 3)
+        rows = {row.name: row.needs[0] for row in planned_answers(plan, repeats=2).rows}
+    assert (rows["reader as reader"].calls, rows["reader as reader"].most_calls) == (2 * 2, 2 * 2 * 3)
+    assert rows["judge as judge"].calls == 2 * (3 * 80 + 2 * (1 + 1 + 3)), "controls of three kinds, and two answers"

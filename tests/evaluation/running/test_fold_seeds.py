@@ -12,7 +12,7 @@ import r2med
 from r2med import Record, Setup, System
 from r2med.data.fold_file import Folds
 from r2med.evaluation.running.batch import plan_run
-from r2med.evaluation.running.planning import stage_plans
+from r2med.evaluation.running.planning import planned_run
 from r2med.foundation.store import Store
 from support import tiny_models
 from support.facts import error_states, states
@@ -74,11 +74,11 @@ def test_more_repeats_than_seeds_are_refused_before_anything_is_run(models: Path
 def test_a_plan_lists_the_models_of_all_seeds_that_repeats_ask(models: Path, tmp_path: Path) -> None:
     setup, system = Setup(store=Store(tmp_path)), f"folds:{models}"
     planned = [
-        len(next(stage_plans(plan_run([system], [DATA], repeats=repeats, setup=setup)))[1]) for repeats in (1, 3)
+        len(planned_run(plan_run([system], [DATA], repeats=repeats, setup=setup)).rows[0].needs) for repeats in (1, 3)
     ]
     assert planned == [2, 6]
     with error_states("no repeat 3"):
-        list(stage_plans(plan_run([system], [DATA], repeats=4, setup=setup)))
+        planned_run(plan_run([system], [DATA], repeats=4, setup=setup))
 
 
 def test_one_seed_has_the_key_and_the_single_run_of_a_folder_without_seeds(models: Path, tmp_path: Path) -> None:

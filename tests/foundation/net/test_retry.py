@@ -147,7 +147,7 @@ def test_a_wait_beyond_the_deadline_does_not_delay_other_requests() -> None:
     async def run() -> tuple[Any, Any]:
         limiter = AdaptiveLimiter(4)
         policy = Policy(deadline=60)
-        limited = RequestFailed("slow down", again=True, kind="rate_limit", limited=True, retry_after=3600)
+        limited = RequestFailed("slow down", again=True, kind="rate_limit", retry_after=3600)
         first = await try_send(Provider(limited), "m", policy, limiter)
         async with asyncio.timeout(50):  # an hour, when it closed the gate for all
             return first, await try_send(Provider(), "m", policy, limiter)
@@ -160,7 +160,7 @@ def test_a_wait_beyond_the_deadline_does_not_delay_other_requests() -> None:
 def test_all_requests_wait_if_the_wait_is_within_the_deadline() -> None:
     async def run() -> float:
         limiter = AdaptiveLimiter(4)
-        limited = RequestFailed("slow down", again=True, limited=True, retry_after=0.3)
+        limited = RequestFailed("slow down", again=True, kind="rate_limit", retry_after=0.3)
         first = asyncio.create_task(try_send(Provider(limited), "m", Policy(), limiter))
         await asyncio.sleep(0.05)
         started = time.monotonic()

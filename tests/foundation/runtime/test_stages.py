@@ -13,7 +13,7 @@ from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.stages import Numbers, Stage, argument, depth_field
 
 
-class Sorter(Stage, kind="rerank", needs="llm"):
+class Sorter(Stage, kind="rerank", takes="llm"):
     """Sort what was found."""
 
     name: str = "sorter"

@@ -7,6 +7,8 @@ import fcntl
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,24 @@ def test_an_artefact_is_built_once(store: Store) -> None:
     assert (first.path, first.meta) == (second.path, second.meta)
     assert first.array("numbers").tolist() == [7]
     assert (first.path / "numbers.npy").is_file()
+
+
+def test_of_several_that_want_the_same_one_builds_and_the_others_wait(store: Store) -> None:
+    built: list[int] = []
+    together = threading.Barrier(3)
+
+    def want(number: int) -> list[int]:
+        def build(folder: Path) -> dict[str, Any]:
+            built.append(number)
+            threading.Event().wait(0.3)
+            return Builder(number)(folder)
+
+        together.wait()
+        values: list[int] = Store(store.root).make("index", "key", build).array("numbers").tolist()
+        return values
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(want, range(3))) == [built[:1]] * 3 and len(built) == 1
 
 
 def test_the_metadata_hold_what_was_given_and_the_seconds_it_took(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from r2med.foundation.runtime.setup import Setup
 from r2med.models.ask.answers import LLMAnswer, Text
 from r2med.models.ask.ask import Ask, AskedItem, framed
 from r2med.models.llm.journaled import open_chat
@@ -38,9 +39,7 @@ def test_answers_are_read_by_item_and_failures_are_counted(ask):
     assert [*ask.tally.notices("script")] == ["script gave no usable answer to 1 of 2 questions (1 unreadable)."]
 
 
-def test_a_preview_asks_nothing_and_knows_what_the_journal_answers(ask):
-    assert len(ask.preview(ITEMS).unanswered) == 2
-    ask.ask(ITEMS[:1], lambda number, answer: answer.name)
-    found = ask.preview(ITEMS)
-    assert (len(found.requests), len(found.unanswered)) == (2, 1)
-    assert ask.tally.asked == 1
+def test_a_plan_asks_nothing_and_counts_that_an_unusable_answer_is_asked_for_again(ask):
+    needs, request = ask.needs(ITEMS, Setup()), ask.example(ITEMS)
+    assert (needs.calls, needs.most_calls, ask.tally.asked) == (2, 2 * ask.tries, 0)
+    assert request is not None and 0 < len(request.messages[-1].content) / 4 < (needs.read or 0)

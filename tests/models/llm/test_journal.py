@@ -27,7 +27,7 @@ from r2med.models.llm.journal import answers_by_model, decoded_answer, journal_f
 from r2med.models.llm.journaled import JournaledChat
 from support import chat_server as api
 from support.by_day import some_by_day
-from support.chat_models import ask, card, numbered, opened, save_answer, texts
+from support.chat_models import ask, card, numbered, opened, texts, unanswered
 from support.chat_server import Server
 from support.keys import KEY
 from support.processes import PATIENCE, started, wait_for
@@ -41,7 +41,7 @@ def test_a_second_model_asks_nothing_and_needs_no_key(
     first = opened(server, home).complete(numbered(3))
     monkeypatch.delenv("OPENAI_API_KEY")
     chat = opened(server, home, budget=0.0)
-    assert chat.unanswered(numbered(4)) == numbered(4)[3:]
+    assert unanswered(chat, numbered(4)) == numbered(4)[3:]
     assert chat.complete(numbered(3)) == first
     assert answers_cost(first, card()).completion_tokens == 15
     assert len(server.requests) == 3
@@ -191,16 +191,6 @@ def test_half_a_surrogate_pair_anywhere_in_an_answer_is_replaced_also_in_the_jou
     assert answer == RawAnswer(odd, odd, odd, first_choices=((odd, -1.0),), last_tokens=((odd, -1.0),), calls=(call,))
     assert RawAnswer(half, calls=(ToolCall(half, half, half),)) == RawAnswer(odd, calls=(call,))
     assert decoded_answer({"failure": {"kind": "refused", "message": half}}) == Failure("refused", odd)
-
-
-def test_an_estimate_reads_only_the_newest_answers_of_its_model(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "TIMED_ANSWERS", 3)
-    monkeypatch.setattr(Rows, "items", lambda self: pytest.fail("all rows were read"))
-    for number in range(10):
-        answer = RawAnswer("text", seconds=float(number))
-        save_answer(store, bytes([number] * 32), "a" if number % 2 else "b", answer)
-    assert journal.answer_seconds(store, "a") == [9.0, 7.0, 5.0]
-    assert journal.answer_seconds(store, "c") == []
 
 
 def test_on_a_full_disk_nothing_more_is_sent_and_only_answers_in_flight_are_asked_again(

@@ -4,6 +4,7 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Query
+from r2med.foundation.core.needs import Size
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
@@ -218,15 +219,16 @@ def test_a_sound_agent_passes_the_check():
 
 
 @pytest.mark.parametrize(("method", "calls"), [("search-r1", 5), ("search-o1", 25)])
-def test_a_preview_has_the_first_request_of_every_conversation(store, method, calls):
+def test_a_plan_has_the_first_request_and_the_most_calls(store, method, calls):
     llm = scripted({query.text: ["no action"] * 30 for query in dataset().queries})
     expander = agent(method, llm)
     assert expander.stage.asks(expander.runtime)
-    preview = expander.preview(dataset(), store)
+    request = expander.example(dataset(), store)
+    needs, *_ = expander.stage.needs(Size(3, 5), expander.runtime)
     assert not llm.asked
     expander.expand(dataset(), store)
-    assert list(preview.requests) == llm.asked[:3]
-    assert f"up to {calls} calls" in preview.note
+    assert request == llm.asked[0]
+    assert (needs.calls, needs.most_calls) == (None, 3 * calls)
 
 
 def test_what_it_searches_with_runs_as_the_flags_say(store):

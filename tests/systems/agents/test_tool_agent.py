@@ -12,6 +12,7 @@ from r2med import System, UserError
 from r2med.data import Query
 from r2med.evaluation.running.text_generation import plan_generation
 from r2med.foundation.core.names import kind_of
+from r2med.foundation.core.needs import Size
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
@@ -303,14 +304,10 @@ def test_an_agent_that_found_nothing_leaves_the_query_to_the_retriever(store):
 
 def test_the_most_that_conversations_can_cost_is_known_before(store):
     card = CARD.model_copy(update={"max_tokens": 100})
-    preview = ranking_agent("agent", scripted({}), card=card, turns=3).preview(dataset(), store)
-    assert (len(preview.requests), preview.conversation_calls) == (3, 9)
-    growth = 100 + card.context_length // 4
-    (tokens,) = {len(request.tools) // 4 for request in preview.requests}
-    start = preview.prompt_tokens / 3
-    assert start > tokens
-    assert preview.conversation_dollars == pytest.approx(3 * (3 * start + 3 * growth + 3 * 100 * 2) / 1e6)
-    assert (preview + preview).conversation_calls == 18
+    agent = ranking_agent("agent", scripted({}), card=card, turns=3)
+    needs, *_ = agent.stage.needs(Size(3, 5), agent.runtime)
+    assert (needs.calls, needs.most_calls, needs.dollars) == (None, 9, None)
+    assert (needs + needs).most_calls == 18
 
 
 def test_the_text_of_a_turn_ends_at_its_first_call():

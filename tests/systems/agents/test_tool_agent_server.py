@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import r2med
 from r2med import System, UserError, evaluate
 from r2med.data import Query, load
 from r2med.evaluation.records.stored_records import StoredRecord
@@ -203,8 +204,13 @@ def test_the_tool_of_an_agent_may_be_a_whole_system_and_its_costs_are_added_up(t
         runtime = setup(server, tmp_path / "store")
         system, data = System.parse(TOOL, runtime), load("demo/Biology", runtime.store)
         assert set(system.asking) == {TOOL, "listwise(any)@3"}
-        preview = system.asking[TOOL].preview(data, runtime)
-        assert preview.conversation_calls == 8 * 20 + 20 * 8, "turns of the agent, and calls of its searches"
+        [row] = r2med.plan(r2med.run, TOOL, data, out=None, setup=runtime).rows
+        # Turns of the agent, then calls of its searches, and of one for the query itself.
+        assert {need.stage: need.most_calls for need in row.needs if need.most_calls} == {
+            TOOL: 8 * 20,
+            "listwise(any)@3": 21 * 8,
+        }
+        assert all(need.calls is None for need in row.needs if need.most_calls), "the agent decides how often"
         record = evaluate(system, data, tmp_path / "out", store=runtime.store)
         (stage,) = record.stages
         asked = len(server.requests)

@@ -130,5 +130,5 @@ def test_a_folder_of_prompts_may_have_signs_of_the_grammar_in_its_name(tmp_path)
     system = System.parse("hyde(gpt4) → bm25", Setup(prompts=str(folder)))
     again = System.parse(system.name)
     assert again.name == system.name
-    [preview] = [stage.preview(load("demo/Biology"), again.runtime) for stage in again.asking.values()]
-    assert preview.requests[0].messages[-1].content.startswith("Mine: ")
+    [request] = [stage.example(load("demo/Biology"), again.runtime) for stage in again.asking.values()]
+    assert request.messages[-1].content.startswith("Mine: ")

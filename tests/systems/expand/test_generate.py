@@ -6,6 +6,7 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.foundation.core.needs import Size
 from r2med.foundation.engine.work import Threads
 from r2med.models.llm.chat import Failure, RawAnswer
 from r2med.models.llm.costs import prompt_tokens
@@ -259,15 +260,17 @@ def test_an_llm_whose_answers_fill_its_context_is_one_line(dataset, store):
         small(100, dataset, store)
 
 
-def test_a_preview_has_the_requests_without_asking(dataset, store):
+def test_a_plan_shows_the_first_request_and_counts_all_without_asking(dataset, store):
     llm = ScriptedChat(echo)
-    expander = asked(llm, "lamer", samples=2)
-    preview = expander.preview(dataset, store)
+    expander = asked(llm, "hyde", samples=2)
+    request = expander.example(dataset, store)
+    needs, *_ = expander.stage.needs(Size(len(dataset.queries), 5), expander.runtime)
     assert not llm.asked
     expander.expand(dataset, store)
-    assert list(preview.requests) == llm.asked
-    assert (len(preview.requests), preview.cut, preview.unfit, preview.note) == (6, 0, 0, "")
-    assert "about 3 times that" in asked(llm, rounds=2).preview(dataset, store).note
+    assert request == llm.asked[0]
+    assert needs.calls == needs.most_calls == len(llm.asked) == 6
+    refining = asked(llm, rounds=2)
+    assert refining.stage.needs(Size(3, 5), refining.runtime)[0].calls == 9
 
 
 def test_texts_that_reached_their_limit_are_searched_counted_and_told(dataset, store):

@@ -35,9 +35,7 @@ def test_the_authors_wording_is_a_file_with_the_name_of_the_card_s_prompt(tmp_pa
     ours, theirs = reranker_of("rank1-7b", home), reranker_of(f"rank1-7b(prompts={encoded(str(folder))})", home)
     theirs.check([DATA])
     assert theirs.key(DATA)["templates"] != ours.key(DATA)["templates"]
-    preview = theirs.preview(DATA)
-    assert preview.requests
-    assert all(request.prompt and request.prompt.startswith("Their words. Query: ") for request in preview.requests)
+    assert theirs.example(DATA).prompt.startswith("Their words. Query: ")
     (folder / "rank1-7b.txt").write_text("{query} {passages}")
     with pytest.raises(UserError, match=r"rank1-7b\.txt: no template has this name"):
         theirs.check([DATA])
@@ -57,10 +55,10 @@ def test_a_reranker_reads_the_set_of_its_name_or_of_the_run(spec: str, prompt: s
         reranker_of(spec, home, str(mine)),
         reranker_of(f"{spec}(prompts={encoded(str(mine))})", home, str(others)),
     ):
-        assert reranker.preview(DATA).requests[0].messages[-1].content.startswith("Mine: ")
+        assert reranker.example(DATA).messages[-1].content.startswith("Mine: ")
         assert whose_prompt(reranker) == "prompt of the set mine"
     plain, unchanged = reranker_of(spec, home), reranker_of(spec, home, str(others))
-    assert unchanged.preview(DATA).requests == plain.preview(DATA).requests
+    assert unchanged.example(DATA) == plain.example(DATA)
     assert whose_prompt(unchanged) == whose_prompt(plain) == OWN_PROMPT
     assert whose_prompt(reranker_of("listwise(gpt4)", home, str(others))) == ""  # nobody published another one
 

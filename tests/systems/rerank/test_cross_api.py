@@ -2,7 +2,6 @@
 
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import stage
@@ -108,31 +107,23 @@ def test_no_server_is_one_line(home: Path) -> None:
         rerank("", Store(home))
 
 
-@dataclass(frozen=True)
-class Sizes:
-    queries: int
-    documents: int
-
-    def keeps(self, kind: str, model: str = "") -> bool:
-        return False
-
-
-def planned(spec: str, **settings: Any) -> Plan:
+def planned(spec: str, **settings: Any) -> Needs:
     [call] = parse_stage(spec)
-    [plan] = stage(call, "rerank").plan([Sizes(10, 5000), Sizes(5, 20)], Runtime(**settings))
-    return plan
+    sizes = [Size(10, 5000, 200, 400), Size(5, 20, 200, 400)]
+    first, second = (stage(call, "rerank").needs(size, Runtime(**settings))[0] for size in sizes)
+    return first + second
 
 
 def test_a_plan_says_the_price_and_what_is_missing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("COHERE", "VOYAGE"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
     plan = planned("voyage-rerank-2.5@100")
-    assert plan.work == "scores 1,100 pairs of queries and documents by an API, about $0.033"  # 600 tokens each
+    assert (plan.pairs, plan.read, plan.dollars) == (1100, 1100 * 600, pytest.approx(0.033))
     assert (plan.fetch, plan.missing) == (0, "VOYAGE_API_KEY is not set; export it before the run")
-    assert planned("cohere-rerank:v3.5@100").work.endswith("by an API, its price is not in the card")
+    assert planned("cohere-rerank:v3.5@100").dollars is None
     assert "give its address" in planned("vllm:some/model@100").missing
     served = planned("vllm:some/model@100", base_url="http://127.0.0.1:8000/v1")
-    assert (served.work, served.missing) == ("scores 1,100 pairs of queries and documents by an API", "")
+    assert (served.pairs, served.missing) == (1100, "")
 
 
 CHILD = """

@@ -59,6 +59,9 @@ class Reversed(LLMRerankerStage):
 
     name: str = "reversed"
 
+    def questions(self, count):
+        return [count]
+
     def orders(self, asker, queries):
         asker.orders([candidates.question(range(len(candidates))) for candidates in queries])
         return [(range(len(candidates))[::-1], None) for candidates in queries]

@@ -145,7 +145,7 @@ def test_sums_in_another_order_round_alike_or_are_computed_again(monkeypatch: py
 
     monkeypatch.setenv("R2MED_THREADS", "1")
     monkeypatch.setattr(exact_scores.Queries, "scores_in_order", counted)
-    monkeypatch.setattr(exact_scores.Queries, "_scaled", lambda *given: scaled(*given) * (1 + 2.0**-50))
+    monkeypatch.setattr(exact_scores.Queries, "_scaled", lambda *given: scaled(*given) * (1 + 2.0**-26))
     monkeypatch.setattr(exact_scores.Queries, "doubt", lambda self, longest: np.full(len(self), 1e-6))
     documents = texts(200, 18)
     check_search(texts(4, 19, np.float32), documents, 50)

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Any, Literal
 
 from r2med.assessment.answers.answer_judge import JudgeOfAnswers
 from r2med.assessment.answers.answer_sheets import AnswerSheet
 from r2med.assessment.answers.answering_agents import (
-    agent_preview,
     agent_questions,
     agent_reader,
     answering_system,
@@ -38,24 +35,17 @@ from r2med.data.nuggets_file import Nuggets, nuggets_of, read_nuggets
 from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.answer_facts import CitedSentence, GivenAnswer
 from r2med.evaluation.records.answer_words import CONDITIONS, READ_CONDITIONS, SEARCHED, AnswerForm, Condition
-from r2med.evaluation.records.collection import collect
 from r2med.evaluation.records.record import Record, record_key
 from r2med.evaluation.records.record_paths import files_beside, record_path
 from r2med.evaluation.records.repeats import repeat_setting
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.batch import RunPlan, plan_run
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.llm_cards import sampling_of
 from r2med.systems.system import System
 
 Lists = Mapping[str, Sequence[str]]
-
-STAND_IN_NOTE = "estimate: a system has no record yet, so passages of other questions take the place of its results"
-
-
-GUESS_NOTE = "a guess: the answers are not known, and each is assumed to have 3 cited sentences; controls are included"
 
 SENTENCES = 3
 """Number of cited sentences that an answer is assumed to have."""
@@ -163,30 +153,6 @@ class AnswerPlan:
         """Return the readers of a system. That of an agent which searches and answers is its own LLM."""
         return self.given_readers or (agent_reader(system, self.runtime),)
 
-    def preview(self, out: Path) -> dict[str, Plan]:
-        """Return reader or judge -> what it would cost. Nothing is asked and nothing is searched.
-
-        The results of a system without a record in `out` are not known. Passages of other questions take their place.
-        The cost of a judge is a guess, because the answers are not known.
-        """
-        kinds: dict[str, list[Plan]] = {}
-        sheets = []
-        for dataset in self.retrieval.datasets():
-            for system in self.retrieval.systems:
-                lists = _recorded_lists(out, system, dataset, self.passages)
-                if SEARCHED in self.conditions:
-                    kinds.setdefault(system.name, []).append(agent_preview(system, self._searched_data(dataset)))
-                for reader in self.readers(system):
-                    questions = self._questions(reader, dataset, lists)
-                    note = "" if lists is not None else STAND_IN_NOTE
-                    kinds.setdefault(reader.card.spec, []).append(reader.preview(questions, note))
-                    sheets.append(self._stand_ins(system.name, dataset, reader, questions))
-        if self.judge and any(sheet.answers for sheet in sheets):
-            judging = AnswerJudging(JudgeOfAnswers.open(self.judge, self.runtime), sheets, self.untested)
-            guess = Plan(llm=judging.judge.card, note=GUESS_NOTE)
-            kinds[f"{self.judge} as judge"] = [guess, *judging.preview()]
-        return {name: reduce(add, previews) for name, previews in kinds.items() if previews}
-
     def _stand_ins(
         self, system: str, dataset: Dataset, reader: AnswerReader, questions: Sequence[ReaderQuestion]
     ) -> AnswerSheet:
@@ -265,7 +231,7 @@ class AnswerPlan:
         sheets = []
         for each in work:
             with suppress(UserError):  # reported when it is asked
-                questions = self._questions(each.reader, each.dataset, None)
+                questions = self.questions(each.reader, each.dataset, None)
                 sheets.append(self._stand_ins(each.retrieval.system, each.dataset, each.reader, questions))
         AnswerJudging(JudgeOfAnswers.open(self.judge, self.runtime), sheets).check()
 
@@ -275,7 +241,7 @@ class AnswerPlan:
         judged = [query.id for query in dataset.queries if query.id in each.retrieval.per_query]
         run = WrittenRun(each.run_file, judged)
         lists = {query: [document for document, _ in run.top(query, self.passages)] for query in judged}
-        questions = self._questions(reader, dataset, lists)
+        questions = self.questions(reader, dataset, lists)
         with self.runtime.network():
             said = reader.about(dataset.label).ask(questions)
         if SEARCHED in self.conditions:
@@ -285,7 +251,7 @@ class AnswerPlan:
 
     def _with_searched(self, said: ReaderAnswers, each: _ReaderWork) -> ReaderAnswers:
         """Return the answers of a reader with those that it gave as an agent, which are in the record of its search."""
-        dataset, traces, form = each.dataset, each.traces(), self._form(each.dataset)
+        dataset, traces, form = each.dataset, each.traces(), self.form_of(each.dataset)
         found = [
             searched_answer(query, next(iter(traces.get(query.id, ())), None), dataset, each.reader.card, form)
             for query in asked_queries(self._searched_data(dataset))
@@ -303,7 +269,7 @@ class AnswerPlan:
 
     def _record(self, each: _ReaderSaid, scores: ScoredAnswers) -> Record:
         dataset, retrieval, reader = each.work.dataset, each.work.retrieval, each.work.reader
-        form, nuggets = self._form(dataset), each.sheet.nuggets
+        form, nuggets = self.form_of(dataset), each.sheet.nuggets
         return write_answer_record(
             each.work.path,
             self.key(dataset, retrieval, reader),
@@ -319,12 +285,13 @@ class AnswerPlan:
             self.varies(retrieval, reader),
         )
 
-    def _form(self, dataset: Dataset) -> AnswerForm:
+    def form_of(self, dataset: Dataset) -> AnswerForm:
+        """Return how the questions of a dataset are asked."""
         return self.form or (dataset.card.answers if dataset.card else "open")
 
     def _searched_data(self, dataset: Dataset) -> Dataset:
         """Return a dataset with the questions that an agent works on."""
-        return agent_questions(dataset, self._form(dataset), self.queries)
+        return agent_questions(dataset, self.form_of(dataset), self.queries)
 
     def _nuggets(self, dataset: Dataset) -> Nuggets | None:
         return read_nuggets(Path(self.nuggets), dataset) if self.nuggets else nuggets_of(dataset)
@@ -333,7 +300,7 @@ class AnswerPlan:
         """Return every setting that answers and their scores depend on."""
         judge = JudgeOfAnswers.open(self.judge, self.runtime) if self.judge else None
         nuggets = self._nuggets(dataset) if judge else None
-        form = self._form(dataset)
+        form = self.form_of(dataset)
         return {
             "retrieval": retrieval.key,
             "reader": _reader_key(reader),
@@ -357,7 +324,7 @@ class AnswerPlan:
             "judge": judge is not None and judge.varies,
         }
 
-    def _questions(self, reader: AnswerReader, dataset: Dataset, lists: Lists | None) -> list[ReaderQuestion]:
+    def questions(self, reader: AnswerReader, dataset: Dataset, lists: Lists | None) -> list[ReaderQuestion]:
         """Return the questions to a reader. Raises UserError if there are none."""
         others = asked_queries(dataset)
         if not others:
@@ -368,7 +335,7 @@ class AnswerPlan:
             following = [*others[1:], others[0]]
             lists = {query.id: list(dataset.qrels[next_.id]) for query, next_ in zip(others, following, strict=True)}
         queries = others[: self.queries or None]
-        form = self._form(dataset)
+        form = self.form_of(dataset)
         questions = reader.questions(dataset, queries, others, lists, form, self.conditions, self.passages)
         if not questions:
             raise UserError(f"{dataset.name} has fewer than two different answers: ask with r2med answer --form open")
@@ -422,19 +389,6 @@ def _reader_key(reader: AnswerReader) -> dict[str, Any]:
     sampling = asdict(sampling_of(reader.card))
     sampling["stop"] = list(sampling["stop"])  # as it is read back from a record
     return {"llm": reader.card.spec, **reader.chat.key(), "sampling": sampling}
-
-
-def _recorded_lists(out: Path, system: System, dataset: Dataset, depth: int) -> Lists | None:
-    """Return the ranking of a system that has a record; None if it has none."""
-    try:
-        cell = collect([system.name], out, max_failures=1.0).cell(system.name, dataset.name)
-        file = cell.run_file if cell and cell.record.dataset.fingerprint == dataset.fingerprint else None
-    except UserError:
-        return None
-    if file is None:
-        return None
-    run = WrittenRun(file, [query.id for query in dataset.queries])
-    return {query.id: [document for document, _ in run.top(query.id, depth)] for query in dataset.queries}
 
 
 def _notices(

@@ -12,7 +12,6 @@ from r2med.assessment.answers.reading import asked_queries
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.evaluation.records.answer_words import AnswerForm
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.plurals import counted
 from r2med.systems.agents.agent_retriever import RankingStage
@@ -33,11 +32,6 @@ def answering_system(system: System, without: Literal["", "relevant"] = "") -> S
 def agent_reader(system: System, runtime: Runtime) -> AnswerReader:
     """Return the LLM of an agent that answers."""
     return AnswerReader.open(cast(RankingStage, system.retriever).llm, runtime)
-
-
-def agent_preview(system: System, dataset: Dataset) -> Plan:
-    """Return what the conversations of an agent would cost. Nothing is asked."""
-    return system.retriever.preview(dataset, system.runtime)
 
 
 def agent_questions(dataset: Dataset, form: AnswerForm, limit: int) -> Dataset:

@@ -39,8 +39,6 @@ from r2med.data.dataset import Dataset
 from r2med.data.nuggets_file import Nuggets
 from r2med.evaluation.records.answer_facts import CitedSentence, GivenAnswer
 from r2med.evaluation.records.answer_words import can_be_right
-from r2med.foundation.core.plan import Plan
-from r2med.models.ask.ask import AskedItem
 
 MORE_QUESTIONS = "ask more questions, or use a judge that is not tested (r2med answer --untested)"
 """What helps if there are too few controls."""
@@ -140,16 +138,6 @@ class AnswerJudging:
         """Raise UserError if the answers give too few controls for grades, and the judge is to be tested."""
         if self._graded:
             self.panel.check(MORE_QUESTIONS)
-
-    def preview(self) -> list[Plan]:
-        """Return what the judge would be asked. Nothing is asked."""
-        judge = self.judge
-        nuggets = [*(each.item for each in self.nugget_controls), *self._matched.values()]
-        return [
-            judge.grades.preview(self.panel.items([*self._graded.values()])),
-            judge.nuggets.preview([AskedItem(item.texts) for item in nuggets]),
-            judge.citations.preview(self.citation_panel.items([*self._cited.values()])),
-        ]
 
     def ask(self) -> JudgedSheets:
         """Ask the judge. Raises UserError if it fails the controls of grades, or if its server fails."""

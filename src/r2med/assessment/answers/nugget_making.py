@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
+from r2med.evaluation.running.plan_page import Plan, PlanRow
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.text.english import english
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
 from r2med.models.ask.ask import Ask, AskedItem
@@ -95,9 +96,11 @@ class NuggetPlan:
             for query in self.queries
         ]
 
-    def preview(self) -> Plan:
+    def plan(self, setup: Setup) -> Plan:
         """Return what asking would cost. Nothing is asked."""
-        return self.question.preview(self.items)
+        example = self.question.example(self.items)
+        needs = self.question.needs(self.items, setup)
+        return Plan((PlanRow(self.llm, (needs,)),), {self.llm: example} if example else {})
 
     def make(self) -> MadeNuggets:
         """Ask the LLM. Raises UserError if it wrote nothing that can be used."""

@@ -16,11 +16,10 @@ from r2med.data.dataset import Dataset, Query
 from r2med.evaluation.records.answer_facts import GivenAnswer
 from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Condition
 from r2med.foundation.core.cost import NOTHING, Cost
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import OpenAnswer, WrittenChoice
-from r2med.models.ask.ask import Tally, preview, put
-from r2med.models.llm.chat import FROM_THE_MODEL
+from r2med.models.ask.ask import Tally, put
+from r2med.models.llm.chat import FROM_THE_MODEL, ChatRequest
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 
@@ -111,10 +110,10 @@ class AnswerReader:
                 case other:
                     assert_never(other)
 
-    def preview(self, questions: Sequence[ReaderQuestion], note: str = "") -> Plan:
-        """Return what asking would cost. Nothing is asked."""
-        cut = sum(each.cut > 0 for each in questions if each.prompt.fits)
-        return preview(self.chat, (each.prompt for each in questions), note, cut)
+    def example(self, questions: Sequence[ReaderQuestion]) -> ChatRequest | None:
+        """Return the first request with passages, or the first one if none has any."""
+        fitting = sorted((each for each in questions if each.prompt.fits), key=lambda each: not each.read.documents)
+        return fitting[0].prompt.request(self.card) if fitting else None
 
     def ask(self, questions: Sequence[ReaderQuestion]) -> ReaderAnswers:
         """Ask all questions."""

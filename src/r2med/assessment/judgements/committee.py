@@ -24,10 +24,11 @@ from r2med.data.runs.trec import WrittenRun
 from r2med.evaluation.records.rankings import ranked_lists
 from r2med.evaluation.records.record import llms_of
 from r2med.evaluation.records.stored_records import RecordCollection
+from r2med.evaluation.running.plan_page import Plan, PlanRow
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.text.terminal_text import quoted
 from r2med.models.llm.llm_cards import LLMS, LLMCard
 
@@ -134,10 +135,12 @@ class JudgePlan:
     def _pool(self) -> list[Item]:
         return [item for each in self.pools for item in pool_items(each, self.rubric)]
 
-    def preview(self) -> dict[str, Plan]:
-        """Return judge -> what it would cost, controls included. Nothing is asked."""
+    def plan(self, setup: Setup, repeats: int = 1) -> Plan:
+        """Return what each judge would be asked in all repeats, controls included. Nothing is asked."""
         items = self.panel.items(self._pool)
-        return {judge.name: judge.preview(items) for judge in self.panel.judges}
+        rows = [PlanRow(judge.name, (judge.needs(items, setup).times(repeats),)) for judge in self.panel.judges]
+        examples = {judge.name: judge.example(items) for judge in self.panel.judges}
+        return Plan(tuple(rows), {name: request for name, request in examples.items() if request})
 
     def ask(self, announce: Callable[[str], None] = lambda step: None) -> JudgedPools:
         """Ask every judge: first the controls, then the pools of all datasets.

@@ -13,11 +13,12 @@ from r2med.assessment.rubrics.item import Item
 from r2med.assessment.rubrics.rubric import WHY, Rubric
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest
 from r2med.models.ask.ask import SYSTEM, Ask, AskedItem, Tally
-from r2med.models.llm.chat import SAVED_FAILURES
+from r2med.models.llm.chat import SAVED_FAILURES, ChatRequest
 from r2med.models.llm.costs import listed_kinds
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, families, resolve_llm, sampling_of
@@ -88,9 +89,13 @@ class LLMRater:
         known = {family for card in others for family in families(card)}
         return tuple(family for family in families(self.card) if family in known)
 
-    def preview(self, items: Sequence[Item]) -> Plan:
+    def needs(self, items: Sequence[Item], setup: Setup) -> Needs:
         """Return what rating would cost. Nothing is asked."""
-        return self.ask.preview([self._asked(item) for item in items])
+        return self.ask.needs([self._asked(item) for item in items], setup)
+
+    def example(self, items: Sequence[Item]) -> ChatRequest | None:
+        """Return the request about the first item."""
+        return self.ask.example([self._asked(item) for item in items[:1]])
 
     def rate(self, items: Sequence[Item]) -> tuple[list[Rating | None], dict[int, str]]:
         """Rate every item. Return the ratings, None for no usable answer, and the kinds of failures by number.

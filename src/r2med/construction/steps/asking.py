@@ -16,7 +16,7 @@ from pydantic import Field
 from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.engine.reporting import part_of
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import argument
@@ -33,7 +33,7 @@ ITEMS_PER_BLOCK = 512
 ItemType = TypeVar("ItemType")
 
 
-class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
+class AskingStep(Step, Generic[ItemType], kind="build", takes="llm"):
     """A step that asks an LLM about each item."""
 
     template: ClassVar[str]
@@ -106,12 +106,12 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         total = sum(1 for _ in self.asked(streams))
         yield from self.about(self.asked(streams), streams, work, total)
 
-    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+    def calls(self, streams: Streams, runtime: Runtime) -> Needs | None:
         """Return what asking about these items would cost; None if they are candidates that are not collected yet."""
         if "candidates" in self.reads and "candidates" not in streams.files:
             return None
         waiting = [self.asked_item(item) for item in self.asked(streams) if not self.settled(item)]
-        return self.question(streams, runtime).preview(waiting).totals
+        return self.question(streams, runtime).needs(waiting, runtime.setup)
 
     def announce(self, streams: Streams, work: StepWork) -> None:
         """Store the prompt for the datasheet."""
@@ -151,7 +151,7 @@ class AskingStep(Step, Generic[ItemType], kind="build", needs="llm"):
         return [answers.outcomes.get(number) or failed[number] for number in range(len(items))]
 
 
-class AskingQuestions(AskingStep[SourceQuestion], kind="build", needs="llm"):
+class AskingQuestions(AskingStep[SourceQuestion], kind="build", takes="llm"):
     """A step that asks an LLM about each question."""
 
     reads = ("questions",)

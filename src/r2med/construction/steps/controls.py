@@ -21,7 +21,7 @@ from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import chunks_of
 from r2med.construction.steps.judge_controls import is_cited
 from r2med.data.text_copies import repeats
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import digest
 from r2med.foundation.text.synonyms import Synonyms
@@ -42,7 +42,7 @@ class NearMiss(LLMAnswer):
     passage: Text
 
 
-class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
+class PlantControls(AskingStep[SourceQuestion], kind="build", takes="llm"):
     """Plant candidates that test the judge: near misses, stuffed and random texts, and orders to the judge.
 
     None of them is evidence. An LLM writes near misses and, if the source cites nothing, a passage that is evidence.
@@ -90,10 +90,10 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
                 yield made.model_copy(update={"author": author}) if isinstance(made, Candidate) else made
             work.facts["prompt"] = f"{near_miss}\n\n{work.facts['prompt']}"
 
-    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+    def calls(self, streams: Streams, runtime: Runtime) -> Needs | None:
         """Return what near misses and evidence would cost. Without an LLM, nothing is asked."""
         if not self.llm:
-            return Plan()
+            return Needs()
         near, evidence = super().calls(streams, runtime), self._evidence.calls(streams, runtime)
         return near + evidence if near and evidence else None
 
@@ -119,7 +119,7 @@ class EvidencePassage(LLMAnswer):
     passage: Text
 
 
-class WriteEvidence(AskingStep[SourceQuestion], kind="build", needs="llm"):
+class WriteEvidence(AskingStep[SourceQuestion], kind="build", takes="llm"):
     """Write a passage that is evidence, for each question whose source cites nothing. A part of plant-controls."""
 
     template: ClassVar[str] = "state-evidence"

@@ -22,7 +22,7 @@ from r2med.construction.steps.personal_data_report import SAMPLE_FILE, PersonalD
 from r2med.construction.steps.presidio_spans import ENTITIES, PresidioSpans, presidio_version
 from r2med.construction.steps.text_pieces import piece_spans
 from r2med.foundation.core.errors import UserError, unknown
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
 from r2med.foundation.text.personal_data import (
@@ -114,7 +114,7 @@ class Cleaned:
         return Cleaned(new, self.placeholders, self.changed or new != self.item)
 
 
-class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
+class DeidentifyingStep(AskingStep[TextPiece], kind="build", takes="llm"):
     """A step that replaces personal data in the texts of one stream."""
 
     template = "deidentify"
@@ -155,9 +155,9 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         """Yield the pieces of all texts. The rules come first, so that the LLM gets almost these."""
         return itertools.chain.from_iterable(map(_pieces, self.texts(streams)))
 
-    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+    def calls(self, streams: Streams, runtime: Runtime) -> Needs | None:
         """Return what the LLM would be asked. Without one, nothing is asked."""
-        return super().calls(streams, runtime) if self.llm else Plan()
+        return super().calls(streams, runtime) if self.llm else Needs()
 
     def not_looked_for(self) -> list[str]:
         """Return what this step does not look for, for the status and the datasheet."""
@@ -237,7 +237,7 @@ class DeidentifyingStep(AskingStep[TextPiece], kind="build", needs="llm"):
         return Rejected(key=item.item, reason="no usable answer", note=kind, item={})
 
 
-class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):
+class DeidentifyQuestions(DeidentifyingStep, kind="build", takes="llm"):
     """Replace dates, ages over 89, ids, telephone numbers and mail addresses in questions by placeholders. Names need a
     library or an LLM. This is no guarantee."""
 
@@ -252,7 +252,7 @@ class DeidentifyQuestions(DeidentifyingStep, kind="build", needs="llm"):
         return streams.questions()
 
 
-class DeidentifyPages(DeidentifyingStep, kind="build", needs="llm"):
+class DeidentifyPages(DeidentifyingStep, kind="build", takes="llm"):
     """Replace dates, ages over 89, ids, telephone numbers and mail addresses in pages by placeholders. Names need a
     library or an LLM. This is no guarantee."""
 

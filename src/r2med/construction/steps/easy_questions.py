@@ -12,7 +12,7 @@ from pydantic import Field
 from r2med.construction.items import Rejected, SourceQuestion, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingQuestions
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
 from r2med.foundation.text.named import named_in
@@ -24,7 +24,7 @@ _CHOICE = "Choose the best option.", '{"choice": "the letter of the option"}'
 _OPEN = "Answer the question.", '{"answer": "the name of one entity, in a few words"}'
 
 
-class _Attempt(AskingQuestions, kind="build", needs="llm"):
+class _Attempt(AskingQuestions, kind="build", takes="llm"):
     """Let one model answer each question. A question goes on if its answer was wrong."""
 
     template = "drop-easy"
@@ -79,9 +79,9 @@ class DropEasy(Step, kind="build"):
         attempts = [attempt.key(streams, runtime) for attempt in self.attempts]
         return {**super().key(streams, runtime), "attempts": attempts}
 
-    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+    def calls(self, streams: Streams, runtime: Runtime) -> Needs | None:
         """Return what all LLMs would be asked."""
-        return sum(filter(None, (attempt.calls(streams, runtime) for attempt in self.attempts)), Plan())
+        return sum(filter(None, (attempt.calls(streams, runtime) for attempt in self.attempts)), Needs())
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[StreamItem | Rejected]:
         """Ask every LLM about one block of questions, then go on to the next block."""

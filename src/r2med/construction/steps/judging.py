@@ -24,7 +24,7 @@ from r2med.construction.steps.asking import AskingStep
 from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
 from r2med.construction.steps.judge_controls import build_controls
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Words
 from r2med.foundation.store import digest
@@ -56,7 +56,7 @@ Outcomes = dict[str, StreamItem | Rejected]
 """Key of a candidate -> its judgement, or the candidate as rejected."""
 
 
-class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
+class Judge(AskingStep[RatedCandidate], kind="build", takes="llm"):
     """Score every candidate for answer relevance and reasoning support, 0 to 5 each, by one LLM or several."""
 
     template: ClassVar[str] = "judge"
@@ -151,10 +151,10 @@ class Judge(AskingStep[RatedCandidate], kind="build", needs="llm"):
             work.facts["judges"][judge.llm] = {"model": card.model, "families": list(families(card))}
             yield from judge._judge(streams, work, first[judge.llm])
 
-    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+    def calls(self, streams: Streams, runtime: Runtime) -> Needs | None:
         """Return what all judges would be asked about all candidates."""
         plans = [super(Judge, judge).calls(streams, runtime) for judge in self._single(runtime)]
-        return sum(filter(None, plans), Plan()) if all(plans) else None
+        return sum(filter(None, plans), Needs()) if all(plans) else None
 
     def _single(self, runtime: Runtime) -> list[Judge]:
         """Return one step for each judge."""

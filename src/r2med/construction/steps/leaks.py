@@ -18,7 +18,7 @@ class OtherNames(LLMAnswer):
     names: Texts
 
 
-class CheckLeaks(AskingQuestions, kind="build", needs="llm"):
+class CheckLeaks(AskingQuestions, kind="build", takes="llm"):
     """Leave out questions that contain their answer. A rule finds its name, and an LLM lists its other names."""
 
     template = "check-leaks"

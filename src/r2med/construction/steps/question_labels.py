@@ -69,7 +69,7 @@ class BodySystemAnswer(LLMAnswer):
     body_system: Annotated[str, one_of(*BODY_SYSTEMS)]
 
 
-class LabelKind(AskingQuestions, kind="build", needs="llm"):
+class LabelKind(AskingQuestions, kind="build", takes="llm"):
     """Let an LLM label questions that ask for an examination, a diagnosis or a treatment; leave out all others."""
 
     template = "label-kind"
@@ -86,7 +86,7 @@ class LabelKind(AskingQuestions, kind="build", needs="llm"):
         return item.model_copy(update={"kind": f"{kind}/{word_of(answer.answer_kind, ANSWER_KINDS[kind])}"})
 
 
-class CheckRules(AskingQuestions, kind="build", needs="llm"):
+class CheckRules(AskingQuestions, kind="build", takes="llm"):
     """Let an LLM check four rules: needs reasoning, has one answer, can be asked openly, has a medical answer."""
 
     template = "check-rules"
@@ -106,7 +106,7 @@ class CheckRules(AskingQuestions, kind="build", needs="llm"):
         return Rejected.of(item, broken[0], "; ".join(filter(None, (*broken[1:], answer.why))))
 
 
-class LabelBodySystem(AskingQuestions, kind="build", needs="llm"):
+class LabelBodySystem(AskingQuestions, kind="build", takes="llm"):
     """Let an LLM label each question with one of twelve body systems, unless its source already names one."""
 
     template = "label-body-system"

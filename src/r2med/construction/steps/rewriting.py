@@ -57,7 +57,7 @@ class ReasoningPath(LLMAnswer):
     reasoning: Text
 
 
-class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
+class OpenQuestion(AskingQuestions, kind="build", takes="llm"):
     """Let an LLM turn multiple-choice questions into open ones, with minimal edits. Open questions stay as they are."""
 
     template = "open-question"
@@ -91,7 +91,7 @@ class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
         return item.model_copy(update={"text": text, "original": item.original or item.text, "options": ()})
 
 
-class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
+class HideDiagnosis(AskingQuestions, kind="build", takes="llm"):
     """Let an LLM reduce a case report to its presentation. The diagnosis is hidden, and nothing is added."""
 
     template = "hide-diagnosis"
@@ -118,7 +118,7 @@ class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
         return item.model_copy(update={"text": text, "original": item.original or item.text, "answer": diagnosis})
 
 
-class Reason(AskingQuestions, kind="build", needs="llm"):
+class Reason(AskingQuestions, kind="build", takes="llm"):
     """Let an LLM write the path of reasoning from a question to its answer, as a view to search with."""
 
     template = "reason"

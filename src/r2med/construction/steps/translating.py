@@ -25,7 +25,7 @@ from r2med.construction.translation.languages import language
 from r2med.construction.translation.sentence_marks import sentence_marks
 from r2med.data.tables.table_files import open_tables
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store.file_digests import file_digest
 from r2med.models.ask.answers import LLMAnswer, Text
@@ -53,7 +53,7 @@ def numbered_texts(count: int) -> type[NumberedTexts]:
     return create_model(f"NumberedTexts{count}", __base__=NumberedTexts, **fields)
 
 
-class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
+class Translate(AskingStep[SentenceBatch], kind="build", takes="llm"):
     """Let an LLM translate questions, with answers and options, sentence by sentence, and back, for people."""
 
     template: ClassVar[str] = "translate"
@@ -104,7 +104,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
             raise ValueError("a translation has no letters")
         return item.model_copy(update={"translations": texts})
 
-    def calls(self, streams: Streams, runtime: Runtime) -> Plan | None:
+    def calls(self, streams: Streams, runtime: Runtime) -> Needs | None:
         """Return what the translations would cost. Those back are about as long as those there."""
         there = super().calls(streams, runtime)
         return there + there if there else None
@@ -232,7 +232,7 @@ class Translate(AskingStep[SentenceBatch], kind="build", needs="llm"):
         return names
 
 
-class TranslatePages(Translate, kind="build", needs="llm"):
+class TranslatePages(Translate, kind="build", takes="llm"):
     """Let an LLM translate pages, with their titles, sentence by sentence, and back, for people."""
 
     reads: ClassVar[tuple[Stream, ...]] = ("pages",)

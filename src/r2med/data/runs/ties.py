@@ -34,7 +34,7 @@ def best(scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]) 
     cut = len(scores) - k
     if cut <= 0:
         return np.arange(len(scores))
-    positions = np.flatnonzero(scores >= _guess(scores, k))
+    positions = np.flatnonzero(scores >= guessed_best(scores, k))
     if len(positions) < k:  # The estimate from the sample was too high.
         positions = np.arange(len(scores))
     shortlist = scores[positions]
@@ -51,14 +51,15 @@ def kth_best(scores: npt.NDArray[np.float32], k: int) -> float:
     return float(np.partition(scores, len(scores) - k)[len(scores) - k]) if len(scores) >= k else -np.inf
 
 
-def _guess(scores: npt.NDArray[np.float32], k: int) -> float:
-    """Return a score that at least k scores very likely reach, estimated from an evenly spaced sample."""
-    step = len(scores) // SAMPLE_SCORES
-    if step < 2:
-        return -np.inf
-    expected = k / step
+def guessed_best(scores: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.float32]:
+    """Return a score that at least k scores of a line very likely reach, estimated from an evenly spaced sample."""
+    step = max(1, scores.shape[-1] // SAMPLE_SCORES)
+    sample, expected = scores[..., ::step], k / step
     # Three standard deviations above the expected number of the k best in the sample, if they are spread at random.
-    return kth_best(scores[::step], int(expected + 3 * np.sqrt(expected) + 3))
+    place = sample.shape[-1] - int(expected + 3 * np.sqrt(expected) + 3)
+    if step < 2 or place < 0:
+        return np.full(scores.shape[:-1], -np.inf, np.float32)
+    return np.asarray(np.partition(sample, place, axis=-1)[..., place])
 
 
 def best_positive(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from operator import add
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from r2med.data import Dataset
 from r2med.data.dataset_word import each_dataset
 from r2med.data.loading import announce_fetching, load_dataset
-from r2med.evaluation.running.planning import absent_data, planned_data, when_prompts_are_shown
+from r2med.evaluation.running.plan_page import Plan, PlanRow
+from r2med.evaluation.running.planning import planned_data, prompt_notes, summed
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.names import kind_of, known_names, stage_class
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.core.spec import Call, parse_stage
 from r2med.foundation.runtime import stage_table
 from r2med.foundation.runtime.runtime import Runtime
@@ -63,28 +62,25 @@ class GenerationPlan:
             source if isinstance(source, Dataset) else load_dataset(source, self.runtime.store)
             for source in self.sources
         ]
-        _check_names(datasets)
-        self.expander.check(datasets, self.runtime)
+        self._check(datasets)
         return datasets
 
-    @property
-    def asking(self) -> Mapping[str, Stage]:
-        """The stage that asks the LLM, under its name."""
-        return {str(self.call): self.expander} if self.expander.asks(self.runtime) else {}
+    def _check(self, datasets: Sequence[Dataset]) -> None:
+        _check_names(datasets)
+        self.expander.check(datasets, self.runtime)
 
-    def previews(self) -> dict[str, Plan]:
-        """Return what the LLM would be asked, under the name of the stage. Nothing is asked.
-
-        If data would have to be fetched, this is an estimate by their cards, without prompts.
-        """
-        if absent := absent_data(self.sources, self.runtime):
-            texts = self.expander.plan(planned_data(self.sources, self.runtime), self.runtime)[0]
-            estimate = f"estimate, without the answers that are kept: {when_prompts_are_shown(absent)}"
-            return dict.fromkeys(self.asking, replace(texts, note=estimate))
-        return {
-            name: reduce(add, [stage.preview(dataset, self.runtime) for dataset in self.datasets])
-            for name, stage in self.asking.items()
-        }
+    def plan(self) -> Plan:
+        """Return what the LLM would be asked. Nothing is asked, and data that are not here are known by their cards."""
+        if not self.expander.asks(self.runtime):
+            return Plan(())
+        with planned_data(self.sources, self.runtime, reads=True) as data:
+            read = [each.dataset for each in data if each.dataset is not None]
+            if len(read) == len(data):
+                self._check(read)
+            needs = summed(self.expander.needs(each.size, self.runtime) for each in data)
+            example = self.expander.example(read[0], self.runtime) if read else None
+        prompts = {str(self.call): example} if example else {}
+        return Plan((PlanRow(str(self.call), needs),), prompts, prompt_notes(self.sources, self.runtime))
 
     @property
     def llm(self) -> str:
@@ -134,10 +130,10 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
 
 def _call(method: str, llm: str) -> Call:
     """Return the expansion with its LLM."""
-    asking = [name for name in known_names("expand") if stage_class(name, "expand").needs == "llm"]
+    asking = [name for name in known_names("expand") if stage_class(name, "expand").takes == "llm"]
     call, *others = parse_stage(method)
     kind = kind_of(call.name)
-    if kind == "retrieve" and stage_class(call.name, kind).needs == "llm":
+    if kind == "retrieve" and stage_class(call.name, kind).takes == "llm":
         raise UserError(f"{method} returns documents, not a text: use r2med run '{method}'")
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")

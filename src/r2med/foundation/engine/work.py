@@ -1,71 +1,70 @@
-"""Work that engines run on any machine: a value that can be sent, its items, and its needs."""
+"""Run a function over items: in this process, or on a Ray cluster (`ray_engine`). Results do not depend on which."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from r2med.foundation.store import Store
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Agreed = TypeVar("Agreed")
+Key = Mapping[str, Any]
+"""Everything beside the item that a result depends on: of a model its weights, precision, lengths and so on."""
+Function = Callable[[Item, "Store"], tuple[Key, Result]]
+"""Returns the key that this machine has, and the result. It is pickled, so it declares a model but holds no weights.
+
+An artefact that it makes in the given store arrives in the store of the caller of `map`.
+"""
 
 
 @dataclass(frozen=True)
-class Needs:
-    """Where work can run, and how many items may wait at one worker."""
+class WorkNeeds:
+    """Where a function can run."""
 
     gpu: bool = False
-    """True if the work runs on a GPU, if there is one."""
+    """True if it runs on a GPU, if there is one."""
     here: bool = False
-    """True if the work must run in this process, because it holds values that cannot be sent, or counts money."""
-    ahead: int = 1
-    """Number of items that wait at a worker besides the current one. They hide the transfer time and take memory."""
+    """True if it must run in this process, because it holds values that cannot be sent, or counts money."""
 
 
-HERE = Needs(here=True)
-
-
-class Work(ABC, Generic[Item, Result]):
-    """A function for each item. It is pickled with its items, so it holds instructions and not loaded models."""
-
-    @abstractmethod
-    def __call__(self, item: Item, store: Store) -> Result:
-        """Return the result for an item. An artefact made in `store` is copied to the caller's store."""
-
-    def check(self) -> None:
-        """Raise UserError if the machine that received this work would give other results."""
+HERE = WorkNeeds(here=True)
 
 
 class Engine(Protocol):
-    """Runs work in this process or on a cluster. Results do not depend on the engine."""
+    """Runs a function in this process or on a cluster."""
 
     def map(
-        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
+        self,
+        function: Function[Item, Result],
+        items: Iterable[Item],
+        store: Store,
+        needs: WorkNeeds,
+        key: Key | None = None,
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield each item with its result as soon as it is ready. Items are read when a worker has room for them."""
+        """Yield each item with its result as soon as it is ready. Items are read when a worker has room for them.
 
-    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
-        """Return the common answer of all machines that could do such work. Raises UserError if they differ."""
+        Raises UserError if a machine has another key than `key`, which is this machine's. None accepts any.
+        """
 
 
 class Threads:
-    """Runs work in this process, one item after the other, because each item uses all cores."""
+    """Runs functions in this process, one item after the other, because each item uses all cores."""
 
     def map(
-        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
+        self,
+        function: Function[Item, Result],
+        items: Iterable[Item],
+        store: Store,
+        needs: WorkNeeds,
+        key: Key | None = None,
     ) -> Iterator[tuple[Item, Result]]:
         """Yield each item with its result, in order."""
         for item in items:
-            yield item, work(item, store)
-
-    def agreed(self, question: Callable[[], Agreed], needs: Needs) -> Agreed:
-        """Return the answer of this machine."""
-        return question()
+            _, result = function(item, store)
+            yield item, result
 
 
 THREADS = Threads()

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.net.endpoint import parts_of_url
 from r2med.foundation.net.offline import is_loopback, is_offline, refuse
+
+if TYPE_CHECKING:
+    import httpx2
 
 MAX_REDIRECTS = 5
 IDLE_SECONDS = 60.0
@@ -44,12 +49,8 @@ def download(url: str, path: Path, max_bytes: int) -> str:
 
 def _host(url: str) -> str:
     """Return the host of a URL. Raises UserError if it is not a URL of the web, or if this process is offline."""
-    try:
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
-    except ValueError:
-        sound = False
-    if not sound or parts.username is not None:
+    parts = parts_of_url(url)
+    if parts is None or parts.username is not None:
         raise UserError("the address is not a URL such as https://HOST/FILE, or it contains a password")
     host = str(parts.hostname)
     if is_offline() and not is_loopback(host):
@@ -57,10 +58,7 @@ def _host(url: str) -> str:
     return host
 
 
-def _saved(answer: object, host: str, path: Path, max_bytes: int) -> str:
-    import httpx2
-
-    assert isinstance(answer, httpx2.Response)
+def _saved(answer: httpx2.Response, host: str, path: Path, max_bytes: int) -> str:
     if not answer.is_success:
         raise UserError(f"{host} answered HTTP {answer.status_code}: check the address")
     sha, size = hashlib.sha256(), 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.offline import is_loopback, is_offline, is_planning, refuse
 from r2med.foundation.store import digest
+
+log = logging.getLogger("r2med")
 
 
 @dataclass(frozen=True)
@@ -94,16 +97,29 @@ class Endpoint:
 
 def endpoint_at(url: str, provider: str, key_variable: str) -> Endpoint:
     """Return the endpoint at a base URL. Raises UserError if it is not a URL or holds a secret."""
-    try:
-        parts = urlsplit(url.strip())
-        host = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        valid = not url or (host and url.isprintable())
-    except ValueError:
-        valid = False
-    if not valid:
+    parts = parts_of_url(url.strip())
+    if url and parts is None:
         raise UserError(f"the base URL given for {provider} is not a URL; it should look like https://HOST/v1")
-    if parts.username is not None or parts.query or parts.fragment:  # HTTP libraries log the URL they ask for
+    if parts and (parts.username is not None or parts.query or parts.fragment):  # HTTP libraries log the URL
         raise UserError(
             f"the base URL given for {provider} must have no password or query; the key goes in {key_variable}"
         )
     return Endpoint(provider, key_variable, url.strip().rstrip("/"))
+
+
+def parts_of_url(url: str) -> SplitResult | None:
+    """Return the parts of a URL of the web, or None if it is not one."""
+    try:
+        parts = urlsplit(url)
+        is_of_web = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return None
+    return parts if is_of_web and url.isprintable() else None
+
+
+def warn_before_sending(endpoint: Endpoint, warned: set[str]) -> None:
+    """Log that texts are about to be sent to a server on another machine. It is added to `warned`, and said once."""
+    if not endpoint.is_local and endpoint.server not in warned:
+        warned.add(endpoint.server)
+        refusal = "offline (--offline)"
+        log.warning("texts are sent to %s, on another machine; Ctrl-C stops, %s refuses", endpoint.server, refusal)

@@ -47,7 +47,6 @@ class RequestFailed(Exception):  # noqa: N818 - reads as what happened
         *,
         again: bool,
         kind: Kind = "connection",
-        limited: bool = False,
         retry_after: float | None = None,
         max_attempts: int = 0,
         for_all: bool = False,
@@ -57,8 +56,6 @@ class RequestFailed(Exception):  # noqa: N818 - reads as what happened
         self.again = again
         """True if the same request may succeed later."""
         self.kind: Kind = kind
-        self.limited = limited
-        """True if the provider received too many requests."""
         self.retry_after = retry_after
         self.max_attempts = max_attempts
         """Number of attempts for this kind of failure. 0 means that of the policy."""
@@ -103,7 +100,7 @@ async def try_send(
         spent += time.monotonic() - started
         wait = _wait(outcome, attempts, policy)
         in_time = spent + wait <= policy.deadline
-        if outcome.limited:
+        if outcome.kind == "rate_limit":
             # A wait beyond the deadline ends this request, so it must not delay the others silently.
             limiter.limited(started, wait if in_time and outcome.retry_after else 0.0)
         most = outcome.max_attempts or policy.attempts
@@ -175,7 +172,6 @@ def status_failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], 
         f"{endpoint.server} answered HTTP {status}{': ' if reason else ''}{reason}",
         again=again,
         kind=_kind(status),
-        limited=status == 429,
         retry_after=retry_after(headers) if again else None,
         for_all=no_money,
     )

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from r2med.foundation.core.errors import UserError, expected_type, nearest
 from r2med.foundation.core.foreign_code import foreign_code
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import Call
 
 if TYPE_CHECKING:  # a list of stages must not load the engine and the network
@@ -29,7 +29,7 @@ class Stage(BaseModel):
 
     kind: ClassVar[str]
     """One of `names.Kind`: expand, retrieve, rerank, or build for a step of a build."""
-    needs: ClassVar[str] = ""
+    takes: ClassVar[str] = ""
     """"llm" if the first argument is the name of an LLM."""
     prompt_fields: ClassVar[tuple[str, ...] | None] = None
     """The fields that the prompt template NAME.txt may contain. None without a template, or if a card lists them."""
@@ -43,10 +43,10 @@ class Stage(BaseModel):
     name: str
     """The name of the stage, as typed."""
 
-    def __init_subclass__(cls, kind: str | None = None, needs: str = "", **more: Any) -> None:
+    def __init_subclass__(cls, kind: str | None = None, takes: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         if kind is not None:
-            cls.kind, cls.needs = kind, needs
+            cls.kind, cls.takes = kind, takes
 
     @classmethod
     def __pydantic_init_subclass__(cls, **more: Any) -> None:
@@ -143,9 +143,12 @@ class Stage(BaseModel):
         """Return the part of a retriever that makes its own queries, so that it does not use those of an expansion."""
         return None
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plans of the stage and of its own searches on some datasets. Nothing is asked or loaded."""
-        return [Plan(str(self), "does not say what it would do")]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the needs of the stage with a dataset of this size, then those of the stages that search for it.
+
+        They are arithmetic: nothing is loaded, asked or written.
+        """
+        return [Needs(str(self), seconds=None, note="does not say what it needs")]
 
     def inside(self, runtime: Runtime) -> tuple[Stage, ...]:
         """Return the stages that do parts of this stage's work, such as the retrievers of a fusion."""
@@ -189,9 +192,9 @@ class Stage(BaseModel):
     def check(self, datasets: Sequence[Any], runtime: Runtime) -> None:
         """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
 
-    def preview(self, dataset: Any, runtime: Runtime) -> Plan:
-        """Return the calls that a stage which asks an LLM would make for one dataset. Nothing is asked."""
-        raise self._lacks("preview(dataset, runtime), which returns its calls")
+    def example(self, dataset: Any, runtime: Runtime) -> Any:
+        """Return the first request to an LLM about the first query, for a plan. None if no LLM is asked."""
+        return None
 
     def expand(self, dataset: Any, runtime: Runtime) -> Any:
         """Return the queries of a dataset with the text that an expansion adds: an Expansion."""
@@ -316,7 +319,7 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
     key, value, context = str(first["loc"][0]) if first["loc"] else "", first.get("input"), first.get("ctx", {})
     field = stage.model_fields.get(key)
     if first["type"] == "missing" and field is not None and place_of(field) == "argument":
-        if stage.needs == "llm":
+        if stage.takes == "llm":
             return f"{name} needs the name of an LLM, such as {name}(o3-mini), or llm (--llm NAME)"
         return f"{name} needs {field.description}, as in {name}(…)"
     if first["type"] == "missing":

@@ -16,7 +16,6 @@ import os
 import shutil
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +68,6 @@ class Store:
         self.root = Path(root)
         self.policy = policy
         self._made: set[str] | None = set() if policy == "fresh" else None  # keys that this run made; None if all count
-        self.view = uuid.uuid4().hex if policy == "fresh" else ""
-        """Identifies the view of a run that uses only what it made, also on other machines. Empty for other views."""
         self.identity = object()
         """Tells stores apart that were opened apart. Views with other labels share it."""
         self._opened = SharedObjects()

@@ -15,3 +15,12 @@ def shown_bytes(number: float) -> str:
             return f"{number:.3g} {unit}"
         number /= 1000
     return f"{number:.3g} TB"
+
+
+def clock_time(seconds: float) -> str:
+    """Return seconds as on a clock, such as 1:40:00 or 2:12; from two days on, the number of days."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours / 24:.0f} days"
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

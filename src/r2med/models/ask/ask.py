@@ -6,16 +6,19 @@ Texts of items are foreign: a prompt puts them between <<< and >>>, and no text 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from r2med.foundation.core.cost import NOTHING, Cost
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs
+from r2med.foundation.runtime.setup import Setup
 from r2med.models.ask.answers import LLMAnswer
 from r2med.models.ask.json_answers import JsonAnswers, JsonQuestion, ask_json, json_question
-from r2med.models.llm.costs import listed_kinds, plan_requests
+from r2med.models.llm.chat import ChatRequest
+from r2med.models.llm.costs import approximate_tokens, listed_kinds
 from r2med.models.llm.journaled import JournaledChat
+from r2med.models.llm.llm_needs import llm_needs
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.templates import Template
 
@@ -85,21 +88,21 @@ class Ask:
         """Return the question about each item, by its number."""
         return {number: self.question(item.fields, item.answer) for number, item in enumerate(items)}
 
-    def preview(self, items: Sequence[AskedItem]) -> Plan:
-        """Return what asking would cost. Nothing is asked."""
-        return preview(self.chat, self.questions(items).values())
+    def needs(self, items: Sequence[AskedItem], setup: Setup) -> Needs:
+        """Return the calls about some items. An item without a usable answer is asked about again, `tries` times."""
+        fixed = approximate_tokens(SYSTEM) + approximate_tokens(self.template.text)
+        read = sum(fixed + sum(map(approximate_tokens, item.fields.values())) for item in items)
+        most = self.tries * len(items), self.tries * read
+        return llm_needs(self.chat.card.spec, self.chat.card, setup, len(items), read, most)
+
+    def example(self, items: Sequence[AskedItem]) -> ChatRequest | None:
+        """Return the request about the first item; None if there is none, or if it does not fit."""
+        questions = [self.question(item.fields, item.answer) for item in items[:1]]
+        return next((question.request(self.chat.card) for question in questions if question.fits), None)
 
     def ask(self, items: Sequence[AskedItem], read: Callable[[int, Any], Outcome]) -> JsonAnswers[Outcome]:
         """Ask about every item. `read` raises ValueError if an answer is not usable. It is then asked for again."""
         return put(self.chat, self.questions(items), read, self.tally, self.tries)
-
-
-def preview(chat: JournaledChat, questions: Iterable[JsonQuestion], note: str = "", cut: int = 0) -> Plan:
-    """Return what questions would cost. Nothing is asked."""
-    given = list(questions)
-    requests = [each.request(chat.card) for each in given if each.fits]
-    unfit = len(given) - len(requests)
-    return plan_requests(chat.card, requests, chat.unanswered(requests), cut=cut, unfit=unfit, note=note)
 
 
 def put(

@@ -16,7 +16,7 @@ import numpy as np
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.crossencoders.pairs import Pair, PairTokenizer
@@ -115,7 +115,7 @@ class CustomScorer:
         return type(self), self._opened_with
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where it can be opened."""
         return self._object.needs
 
@@ -171,7 +171,7 @@ class LoadedScorer:
 class TransformerScorer:
     """Scorer that uses the weights of a card. They are loaded with the first pair, so stored scores need no weights."""
 
-    needs = Needs(gpu=True)
+    needs = WorkNeeds(gpu=True)
 
     def __init__(self, card: RerankerCard, instruction: Instruction, runtime: Runtime) -> None:
         devices.check_torch(runtime.setup, f"reranker {card.name}")

@@ -17,10 +17,10 @@ from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.budget import Budget
+from r2med.foundation.net.endpoint import warn_before_sending
 from r2med.foundation.net.http import Client, run_sync
 from r2med.foundation.net.paid_requests import send_within_budget
 from r2med.foundation.net.retry import Policy, send
-from r2med.foundation.net.sending_warning import warn_before_sending
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, default_store, digest

@@ -9,7 +9,7 @@ import numpy as np
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.encoders.encoder import Encoded, Encoder, Role, check_finite
 from r2med.models.encoders.model_cards import ModelCard
@@ -34,7 +34,7 @@ class CustomEncoder(Encoder):
         return type(self), self._opened_with
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where it can be opened. An object that exists only in this process stays here."""
         return self._object.needs
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from r2med.foundation.core.errors import UserError, check_installed, unknown
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
+from r2med.foundation.store import Store
 
 DTYPES = ("float32", "bfloat16", "float16")
 BACKENDS = ("torch", "openvino")
@@ -125,12 +125,19 @@ def gpu_of(device: str) -> str | None:
 def backend_key(runtime: Runtime, merged: bool = False) -> dict[str, str]:
     """Return the backend and its precision on the machines that will encode, for the key of vectors.
 
-    `merged`: an adapter is merged into the weights. Raises UserError if it cannot run there.
+    `merged`: an adapter is merged into the weights. Raises UserError if it cannot run there. Of a cluster one node is
+    asked. Another one that differs is refused when it returns vectors.
     """
-    return runtime.engine.agreed(partial(_backend_here, runtime.setup, merged), Needs(gpu=True))
+    [(_, backend)] = runtime.engine.map(_backend_here, [(runtime.setup, merged)], runtime.store, WorkNeeds(gpu=True))
+    return backend
 
 
-def _backend_here(setup: Setup, merged: bool) -> dict[str, str]:
+def _backend_here(question: tuple[Setup, bool], store: Store) -> tuple[dict[str, str], dict[str, str]]:
+    backend = _backend(*question)
+    return backend, backend
+
+
+def _backend(setup: Setup, merged: bool) -> dict[str, str]:
     names, dtype = placement(setup, merged)
     backend = setup.backend
     if backend not in BACKENDS:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.engine.work import HERE, Needs
+from r2med.foundation.engine.work import HERE, WorkNeeds
 from r2med.models.encoders.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Encoder(ABC):
         raise UserError(NO_PASSAGES.format(model=self.key("document").get("model", type(self).__qualname__)))
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where it can encode: here, unless it says otherwise. Paid APIs count money, so they stay here."""
         return HERE
 
@@ -167,16 +167,6 @@ def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: st
     for row in map(int, suspects):
         if not np.isfinite(rows[row]).all():
             raise NotFiniteError(row if positions is None else positions[row], hint)
-
-
-def check_same_key(here: dict[str, Any], there: dict[str, Any]) -> None:
-    """Raise UserError for the first setting of a model that differs between this machine and the one that asks."""
-    for name in sorted({*here, *there}):
-        if here.get(name) != there.get(name):
-            raise UserError(
-                f"the model differs on this node: {name} is {there.get(name)!r} instead of {here.get(name)!r}; "
-                "give all nodes the same weights, devices and packages"
-            )
 
 
 def normalised(rows: Vectors) -> Vectors:

@@ -11,7 +11,7 @@ import numpy as np
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices
@@ -91,9 +91,9 @@ class LocalEncoder(Encoder):
         return type(self), (self._card, self._instruction, self._runtime)
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where it can encode."""
-        return Needs(gpu=True)
+        return WorkNeeds(gpu=True)
 
     @property
     def pinned(self) -> bool:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from r2med.foundation.core.errors import ForeignCodeError, UserError, nearest
 from r2med.foundation.core.foreign_code import code_digest
-from r2med.foundation.engine.work import HERE, Needs
+from r2med.foundation.engine.work import HERE, WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.store.file_digests import path_digest
@@ -91,12 +91,12 @@ class PythonObject:
         return {"loader": "custom", "model": self.path, "source": self.source, **self._revision()}
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where it can be created.
 
         An object that was passed in, or whose files are not known, exists only in this process.
         """
-        return HERE if self.is_given or not self.is_known else Needs(gpu=True)
+        return HERE if self.is_given or not self.is_known else WorkNeeds(gpu=True)
 
     @property
     def is_known(self) -> bool:

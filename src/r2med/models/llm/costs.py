@@ -1,13 +1,11 @@
-"""Tokens, prices and failures of LLM calls, and plans of calls whose prompts are known."""
+"""Tokens, prices and failures of LLM calls."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.plan import Plan, PlannedCall
 from r2med.models.llm.chat import ChatRequest, Failure, Generation, Message, RawAnswer
 from r2med.models.llm.llm_cards import LLMCard
 
@@ -17,8 +15,6 @@ _MESSAGE_TOKENS = 4
 """Approximate number of tokens that a chat template adds to a message."""
 _BOS_TOKENS = 1
 """Maximum number of tokens before a raw prompt: a BOS."""
-_TYPICAL_ANSWER_TOKENS = {False: 400, True: 2500}
-"""Rough number of tokens of an answer, for models without and with reasoning."""
 _MAX_REASON_CHARACTERS = 200
 """Maximum number of characters of a reason that are shown. Some servers answer with whole pages."""
 
@@ -141,27 +137,3 @@ def failure_notices(what: str, answers: Sequence[LLMResult]) -> list[str]:
         return []
     first = failure_reasons(answers)
     return [f"{what} ({listed_kinds(kinds)})", *(f"{kind}: {reason}" for kind, reason in first.items())]
-
-
-def typical_answer_tokens(card: LLMCard) -> int:
-    """Return the rough number of tokens that an LLM writes for one answer."""
-    return _TYPICAL_ANSWER_TOKENS[card.api_style == "reasoning" or card.answer in ("think", "final-response")]
-
-
-def plan_requests(
-    card: LLMCard, requests: Iterable[ChatRequest], unanswered: Iterable[ChatRequest] | None = None, **more: Any
-) -> Plan:
-    """Return the plan of requests, before any is sent. Identical requests count once.
-
-    `unanswered` are those that have no answer yet; by default all of them. `more` are further fields of the plan.
-    """
-    distinct = list(dict.fromkeys(requests))
-    left = set(distinct if unanswered is None else unanswered)
-    return Plan.of_calls(card, [_planned(card, request, request not in left) for request in distinct], **more)
-
-
-def _planned(card: LLMCard, request: ChatRequest, is_answered: bool) -> PlannedCall:
-    prompt, most = request_tokens(request), _most_answer_tokens(card, request)
-    typical = min(typical_answer_tokens(card), most)
-    about, at_most = (dollars(card, prompt, written) if is_priced(card) else None for written in (typical, most))
-    return PlannedCall(request, prompt, typical, about, at_most, is_answered)

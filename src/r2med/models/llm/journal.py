@@ -54,19 +54,6 @@ def answers_by_model(store: Store) -> dict[str, list[bytes]]:
     return models
 
 
-TIMED_ANSWERS = 1000
-"""Number of answers whose time an estimate uses. A journal may have many thousands."""
-
-
-def answer_seconds(store: Store, model: str) -> list[float]:
-    """Return the seconds that the newest answers of a model in a store's journal took, at most `TIMED_ANSWERS`."""
-    if not (path := journal_file(store)).is_file():
-        return []
-    with memo_rows(path) as rows:
-        entries = map(json.loads, rows.newest(TIMED_ANSWERS, f'{{"model": {json.dumps(model)}, '.encode()))
-        return [entry["answer"]["seconds"] for entry in entries if entry["model"] == model and "answer" in entry]
-
-
 def forget_answers(store: Store, keys: Sequence[bytes]) -> None:
     """Remove answers from a store's journal. They are then asked and paid for again."""
     with memo_rows(journal_file(store)) as rows:

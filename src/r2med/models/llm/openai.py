@@ -18,10 +18,9 @@ from typing import Any
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.budget import Budget
-from r2med.foundation.net.endpoint import Endpoint, endpoint_at
+from r2med.foundation.net.endpoint import Endpoint, endpoint_at, warn_before_sending
 from r2med.foundation.net.http import Client, HTTPAnswer, run_sync
 from r2med.foundation.net.retry import Policy, RequestFailed, explained, given_up, try_send
-from r2med.foundation.net.sending_warning import warn_before_sending
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer, Usage

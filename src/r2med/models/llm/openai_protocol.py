@@ -387,6 +387,6 @@ def answer_failure(endpoint: Endpoint, model: str, status: int, headers: Mapping
         # Every request has the same settings.
         reason = f"{failure} (settings come from the LLM's card; api_style = 'reasoning' sends no temperature)"
         return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
-    if failure.limited:
+    if failure.kind == "rate_limit":
         failure.max_attempts = _RATE_LIMIT_ATTEMPTS
     return failure

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.evaluation.records.record import Record, declared_stages, llms_of
-from r2med.foundation.core.plan import parameter_count
+from r2med.foundation.core.needs import parameter_count
 from r2med.foundation.core.spec import joined_stages
 from r2med.models.crossencoders.reranker_cards import RERANKERS
 from r2med.models.encoders.model_cards import MODELS

@@ -13,15 +13,14 @@ from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import NO_DOCUMENT, Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import Retrieving
 from r2med.foundation.runtime.stages import Stage, argument, key_of, with_nested
-from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.chat import Failure
 from r2med.models.llm.costs import failed_queries, failure_kinds, is_priced
-from r2med.models.llm.llm_cards import LLMCard, missing_key, resolve_llm
+from r2med.models.llm.llm_cards import LLMCard, resolve_llm
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.systems.agents.conversation import Answered, Chosen, Conversation
 from r2med.systems.agents.conversing import Conversed, ConversingLLM, ConversingStage, source_of
@@ -39,7 +38,7 @@ from r2med.systems.retrieve.stored_search import stored_search
 NOTHING_FOUND = Failure("empty", "the agent found no document")
 
 
-class RankingStage(ConversingStage, kind="retrieve", needs="llm"):
+class RankingStage(ConversingStage, kind="retrieve", takes="llm"):
     """The settings that all agents share which rank documents."""
 
     llm: str = argument("the LLM that searches and chooses")
@@ -90,11 +89,9 @@ class RankingStage(ConversingStage, kind="retrieve", needs="llm"):
         """Return this stage, because an agent writes its own queries."""
         return self
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plan: LLM calls, and the searches."""
-        plan = Plan(str(self), "asks an LLM turn by turn", missing=missing_key(self.llm, runtime.setup))
-        asks = with_calls(plan, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
-        return [asks, *self.by.plan(data, runtime)]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the calls of an LLM, and the searches: those of the agent, and one for the query itself."""
+        return [self.conversation_needs(size, runtime), *self.search_needs(self.by, size, runtime, own=1)]
 
     def llm_card(self, setup: Setup) -> LLMCard:
         """Return the card of the LLM. Raises UserError if there is none that can be asked, or no price to limit."""

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from r2med.data import Dataset, Query
 from r2med.data.dataset_word import DatasetWord
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.plan import Plan
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
@@ -23,12 +23,10 @@ from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (
     answers_cost,
     approximate_tokens,
-    dollars,
     failure_notices,
-    plan_requests,
-    request_tokens,
 )
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
+from r2med.models.llm.llm_needs import INSTRUCTION_TOKENS, llm_needs
 from r2med.models.prompts.prompted_stage import OpenedLLM, PromptedStage
 from r2med.models.prompts.templates import Templates, kind_of, open_templates
 from r2med.systems.agents.conversation import (
@@ -99,9 +97,27 @@ class ConversingStage(PromptedStage):
         """Return every setting that a score depends on. Templates are given by their digest."""
         return self.conversing(runtime).key(dataset, super().key(dataset, runtime))
 
-    def preview(self, dataset: Dataset, runtime: Runtime) -> Plan:
-        """Return the first request of every conversation. The later ones are not known in advance."""
-        return self.conversing(runtime).preview(dataset)
+    def conversation_needs(self, size: Size, runtime: Runtime) -> Needs:
+        """Return the calls of the conversations at most. The LLM decides how many it makes, so none is usual."""
+        card = self.llm_card(runtime.setup)
+        answer = min(self.turn_tokens(card), card.context_length // 2)
+        start = INSTRUCTION_TOKENS + size.query_tokens + approximate_tokens(self.tools())
+        grown = (start + turn * self.growth(card) for turn in range(self.max_calls))
+        read = size.queries * sum(min(prompt, card.context_length - answer) for prompt in grown)
+        card = card.model_copy(update={"max_tokens": answer})
+        return llm_needs(str(self), card, runtime.setup, None, 0, (size.queries * self.max_calls, read))
+
+    def search_needs(self, by: Stage, size: Size, runtime: Runtime, own: int = 0) -> list[Needs]:
+        """Return what the searches of the conversations need, and `own` further ones for each query."""
+        source = self.source(runtime)
+        if not isinstance(source, LocalSearch):
+            return by.needs(size.times(own), runtime) if own else []
+        needs = by.needs(size.times(self.max_searches + own), runtime)
+        return [_at_most(need) if need.most_calls else need for need in needs]
+
+    def example(self, dataset: Dataset, runtime: Runtime) -> ChatRequest | None:
+        """Return the first request of the first conversation."""
+        return self.conversing(runtime).example(dataset) if self.asks(runtime) else None
 
     @property
     @abstractmethod
@@ -186,6 +202,11 @@ class TaggedStage(ConversingStage):
     def raw_template(self, card: LLMCard) -> str:
         """Return the chat template of a raw text; empty if messages are sent."""
         return (self.template or card.chat_template) if self.via == "completion" else ""
+
+
+def _at_most(need: Needs) -> Needs:
+    """Return the calls of searches without a usual number: the LLM of the agent decides how often it searches."""
+    return replace(need, calls=None, read=None, written=None, dollars=None, seconds=None)
 
 
 def source_of(
@@ -276,34 +297,10 @@ class ConversingLLM:
             "search": self.source.key(dataset),
         }
 
-    def preview(self, dataset: Dataset) -> Plan:
-        """Return the first request of every conversation. The later ones are not known in advance."""
+    def example(self, dataset: Dataset) -> ChatRequest | None:
+        """Return the first request of the first conversation; None if it does not fit."""
         agent, dialogue, _ = self._open(dataset)
-        openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
-        requests = [request for request in openings if request is not None]
-        most = self.stage.max_calls
-        note = f"for the first calls only: each starts a conversation of up to {most} calls, and the prompts grow"
-        unfit = len(openings) - len(requests)
-        plan = plan_requests(self.card, requests, self.opened.chat.unanswered(requests), unfit=unfit, note=note)
-        calls, price = len(plan.requests) * most, sum(map(self._most_dollars, plan.requests))
-        for each in self._asking_tools:
-            asked = each.preview(dataset, self.runtime)
-            calls += self.stage.max_searches * (asked.conversation_calls or len(asked.requests))
-            price += self.stage.max_searches * (asked.conversation_dollars or asked.dollars_at_most or 0.0)
-        return replace(plan, conversation_calls=calls, conversation_dollars=price)
-
-    @property
-    def _asking_tools(self) -> list[Stage]:
-        """The stages of the agent's search that ask an LLM, too."""
-        inside = with_inside(self.source.by, self.runtime) if isinstance(self.source, LocalSearch) else ()
-        return [stage for stage in inside if stage.asks(self.runtime)]
-
-    def _most_dollars(self, opening: ChatRequest) -> float:
-        """Return the maximum price of a conversation in dollars, if every turn is as long as it may be."""
-        answer, start = opening.sampling.max_tokens or self.card.max_tokens, request_tokens(opening)
-        grown = (start + number * self.stage.growth(self.card) for number in range(self.stage.max_calls))
-        room = self.card.context_length - answer
-        return sum(dollars(self.card, min(prompt, room), answer) for prompt in grown)
+        return dialogue.request(agent.start(dataset.queries[0].text)) if dataset.queries else None
 
     def conversed(self, dataset: Dataset) -> Conversed:
         """Run a conversation for every query of a dataset."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.llm.call_plans import with_calls
 from r2med.models.llm.costs import failed_queries, failure_kinds
 from r2med.models.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
@@ -22,12 +22,12 @@ from r2med.systems.agents.conversing import TaggedStage, source_of
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.expansion import Expansion, Joining, QueryChoice
-from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded, plan_texts
+from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchReport
 
 
-class AgentStage(TaggedStage, kind="expand", needs="llm"):
+class AgentStage(TaggedStage, kind="expand", takes="llm"):
     """The settings that agents share which write a text. A subclass adds its limits, sampling and `agent`."""
 
     answer_style: ClassVar[AnswerStyle | None] = None
@@ -52,17 +52,14 @@ class AgentStage(TaggedStage, kind="expand", needs="llm"):
         """Return how the text of the agent is joined with the query."""
         return Joining().choose(self.query)
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plan: LLM calls or recorded texts, and the searches, unless a remote server makes them."""
-        texts = plan_texts(self, self.llm, runtime.setup)
-        if texts.work != RECORDED:
-            texts = with_calls(texts, resolve_llm(self.llm, runtime.setup), None, 0, runtime)
-        if self.remote or texts.work == RECORDED:
-            return [texts]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the calls of an LLM, and the searches, unless a server or another corpus is searched."""
+        if self.is_recorded(runtime):
+            return [Needs(str(self), note=RECORDED)]
+        texts = self.conversation_needs(size, runtime)
         if self.corpus:
-            work = f"searches the corpus of {decoded(self.corpus)}; it is not known what is cached"
-            return [texts, Plan(str(self.by), work)]
-        return [texts, *self.by.plan(data, runtime)]
+            return [replace(texts, note=f"searches the corpus of {decoded(self.corpus)}, which is not counted")]
+        return [texts, *self.search_needs(self.by, size, runtime)]
 
     def recorded(self, runtime: Runtime) -> Recorded | None:
         """Return the reader of recorded texts. None if an LLM is called."""

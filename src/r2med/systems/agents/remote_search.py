@@ -17,10 +17,9 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from r2med.data import Dataset, Query
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.net.endpoint import Endpoint
+from r2med.foundation.net.endpoint import Endpoint, warn_before_sending
 from r2med.foundation.net.http import Client, run_sync
 from r2med.foundation.net.retry import Policy, RequestFailed, explained, try_send
-from r2med.foundation.net.sending_warning import warn_before_sending
 from r2med.foundation.net.throttle import AdaptiveLimiter
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.memo import Memo, Missing

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from r2med.data import Dataset
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Retrieving
 from r2med.foundation.runtime.stages import Stage, key_of
@@ -61,9 +61,9 @@ class Feedback(Stage, kind="expand"):
         """Return the same feedback for a retriever. Without `by`, the first search uses the retriever's own BM25."""
         return self if self.by else self.model_copy(update={"by": next(all_bm25(retriever), BM25())})
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plan: a first search with its cost."""
-        return [Plan(str(self), "learns from a first search", seconds=0.0), *self.first.plan(data, runtime)]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the needs of the first search."""
+        return [Needs(str(self), note="learns from a first search"), *self.first.needs(size, runtime)]
 
     @property
     def first(self) -> BM25:

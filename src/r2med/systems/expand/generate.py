@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, key_of, modules_of
-from r2med.models.llm.call_plans import with_calls
+from r2med.models.llm.chat import ChatRequest
+from r2med.models.llm.llm_needs import INSTRUCTION_TOKENS, llm_needs
 from r2med.models.prompts.fitting import Fitter
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS
 from r2med.systems.expand.query_list import LIST_VERSION
-from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded, plan_texts
+from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded
 from r2med.systems.retrieve.bm25 import BM25
 
 
-class Generated(GeneratedSettings, kind="expand", needs="llm"):
+class Generated(GeneratedSettings, kind="expand", takes="llm"):
     """Let an LLM write what a relevant document could say, and search with that text."""
 
     @classmethod
@@ -45,17 +46,17 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
             return self
         return self.model_copy(update={"by": retriever})
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plan: LLM calls or recorded texts, and the searches."""
-        texts = plan_texts(self, self.llm, runtime.setup, asked=self.card.asked, own=self.own_llm is not None)
-        if texts.work == RECORDED:
-            return [texts]
-        calls = self.samples * (1 + self.rounds) * sum(each.queries for each in data)
-        texts = with_calls(texts, self.llm_card(runtime.setup), calls, 0, runtime)
-        if self.card.passages_by == "system" and "by" not in self.model_fields_set:
-            return [texts]  # The plan of the system's retriever is listed in any case.
-        first = BM25().plan(data, runtime) if "passages" in self.card.fields else []
-        return [texts, *first, *(self.by.plan(data, runtime) if self.rounds else [])]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the calls of an LLM, and the searches that it reads; nothing of both with recorded texts."""
+        if self.is_recorded(runtime):
+            return [Needs(str(self), note=RECORDED)]
+        prompts, shown = self.samples * size.queries, self.card.passages.depth * size.document_tokens
+        prompt = INSTRUCTION_TOKENS + size.query_tokens
+        read = prompts * (prompt + (shown if self.shows_passages else 0) + self.rounds * (prompt + shown))
+        card, calls = self.llm_card(runtime.setup), prompts * (1 + self.rounds)
+        texts = llm_needs(str(self), card, runtime.setup, calls, read)
+        first = self.first.needs(size, runtime) if self.shows_passages else []
+        return [texts, *first, *(self.by.needs(size, runtime) if self.rounds else [])]
 
     def recorded(self, runtime: Runtime) -> Recorded | None:
         """Return the reader of recorded texts. None if an LLM is called."""
@@ -139,9 +140,9 @@ class Generated(GeneratedSettings, kind="expand", needs="llm"):
         refine = [self.card.refine] if self.rounds else []
         return [*system, self.card.prompt, *examples, *refine]
 
-    def preview(self, dataset: Dataset, runtime: Runtime) -> Plan:
-        """Return the calls before any round of refinement. BM25 may search for passages, but no LLM is called."""
-        return self._writer(runtime).preview(dataset)
+    def example(self, dataset: Dataset, runtime: Runtime) -> ChatRequest | None:
+        """Return the first request about the first query. Passages of the corpus stand for those that are found."""
+        return None if self.is_recorded(runtime) else self._writer(runtime).example(dataset)
 
     def expand(self, dataset: Dataset, runtime: Runtime) -> Expansion:
         """Return the queries with the texts that an LLM writes for them, or has written before."""

@@ -10,17 +10,15 @@ import numpy as np
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import NOTHING, Cost, total
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
-from r2med.models.llm.chat import Failure, Generation
+from r2med.models.llm.chat import ChatRequest, Failure, Generation
 from r2med.models.llm.costs import (
     answers_cost,
     failed_queries,
     failure_kinds,
     failure_notices,
     listed_kinds,
-    plan_requests,
 )
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
 from r2med.models.prompts.fitting import Fitted, Fitter, ask_fitted, first_words
@@ -35,7 +33,6 @@ from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.expand.method_cards import MethodCard
 from r2med.systems.expand.query_list import parse_queries
 from r2med.systems.expand.shown_passages import ShownPassages
-from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchQuery, SearchReport
 
 
@@ -61,28 +58,12 @@ class LLMExpander:
         """The card of the LLM."""
         return self.opened.card
 
-    def preview(self, dataset: Dataset) -> Plan:
-        """Return the calls before any round of refinement. BM25 may search for passages, but no LLM is called."""
-        # Another retriever would have to load a model and encode the corpus.
-        sampled = "passages" in self.method.fields and not isinstance(self.first, BM25)
-        prepared = self._prompted(dataset, self._sampled(dataset)) if sampled else self._drafts(dataset)
-        rounds = self.stage.rounds
-        notes = [
-            *([f"about {rounds + 1} times that with its rounds of refinement"] if rounds else []),
-            *(
-                ["estimate: uses a sample of the corpus instead of the passages that a search would find"]
-                if sampled
-                else []
-            ),
-        ]
-        return plan_requests(
-            self.card,
-            prepared.requests,
-            self.opened.chat.unanswered(prepared.requests, keep_cut=self._keeps_cut),
-            cut=prepared.cut,
-            unfit=sum(isinstance(prompt, Failure) for prompt in prepared.prompts),
-            note="; ".join(notes),
-        )
+    def example(self, dataset: Dataset) -> ChatRequest | None:
+        """Return the first request about the first query. Passages of the corpus stand for those that are found."""
+        dataset = replace(dataset, queries=dataset.queries[:1])
+        shows = self.prompts(dataset).ask.names("passages")
+        prepared = self._prompted(dataset, self._sampled(dataset) if shows else [[] for _ in dataset.queries])
+        return next(iter(prepared.requests), None)
 
     def expand(self, dataset: Dataset) -> Expansion:
         """Call the LLM for every query. A query without any text is searched unchanged."""

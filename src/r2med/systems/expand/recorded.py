@@ -14,12 +14,11 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import SourceRow
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
-from r2med.foundation.core.plan import Plan
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage
 from r2med.models.llm.cleaning import VERSION, recorded_answers
 from r2med.models.llm.costs import listed_kinds
-from r2med.models.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm, missing_key
+from r2med.models.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm
 from r2med.systems.expand.expansion import Expansion, Joining
 from r2med.systems.expand.generations import find_generations, folder_name, other_llms
 
@@ -75,14 +74,6 @@ def open_recorded(
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
     style = style or (card.answer if card else "plain")
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning, whole)
-
-
-def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True, own: bool = False) -> Plan:
-    """Return the plan: LLM calls or recorded texts, by the rule of `open_recorded`."""
-    if setup.recorded or llm == AUTHOR or not asked:
-        return Plan(str(stage), RECORDED, seconds=0.0)
-    missing = "" if own else missing_key(llm, setup)
-    return Plan(str(stage), "asks an LLM", missing=missing)
 
 
 @dataclass(frozen=True)

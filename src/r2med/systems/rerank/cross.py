@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,22 +16,15 @@ from pydantic import Field
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.plan import Plan, PlannedData, gpu_memory
-from r2med.foundation.pages.cells import shown_dollars
+from r2med.foundation.core.needs import Needs, Size, gpu_memory
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, depth_field
 from r2med.models.crossencoders.api_scorer import api_missing
 from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, modules_of_reranker, open_scorer
 from r2med.models.crossencoders.rerank_apis import DOCUMENTS_PER_SEARCH, own_servers
 from r2med.models.crossencoders.reranker_cards import RERANKERS, RerankerCard, is_served, resolve_reranker
-from r2med.models.encoders.model_estimates import (
-    PASSAGE_TOKENS,
-    bytes_to_fetch,
-    model_memory,
-    own_weights,
-    reading_seconds,
-)
-from r2med.systems.rerank.pair_scores import RankedQuery, pair_scores, seconds_per_pair
+from r2med.models.encoders.model_estimates import MOST_TOKENS, model_needs
+from r2med.systems.rerank.pair_scores import RankedQuery, pair_scores
 from r2med.systems.rerank.reranking import Reranked, candidates, query_text, reranked
 from r2med.systems.retrieve.retriever import SearchQuery
 
@@ -105,19 +99,28 @@ class CrossEncoder(PairStage, kind="rerank"):
             else f"Scores of the cross-encoder {card.repository}."
         )
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return how many pairs would be scored and how much would be downloaded."""
-        card = resolve_reranker(self.name) if _is_api(self.name) else None
-        if card is not None:
-            return [
-                _api_plan(str(self), card, [(each.queries, min(self.depth, each.documents)) for each in data], runtime)
-            ]
-        pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
-        fetch, missing = bytes_to_fetch(self.name, RERANKERS, resolve_reranker, runtime.setup)
-        known = seconds_per_pair(runtime.store, self.name)
-        seconds = reading_seconds(RERANKERS, self.name, 2 * pairs, runtime.setup) if known is None else pairs * known
-        work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
-        return [Plan(str(self), work, fetch, seconds, missing, memory=model_memory(self.name, RERANKERS))]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return how many pairs would be scored and how much would be downloaded or paid."""
+        depth = min(self.depth, size.documents)
+        pairs, tokens = size.queries * depth, size.queries * depth * (size.query_tokens + size.document_tokens)
+        if not _is_api(self.name):
+            model = model_needs(str(self), self.name, RERANKERS, resolve_reranker, tokens, runtime.setup)
+            return [replace(model, pairs=pairs)]
+        card = resolve_reranker(self.name)
+        free, searches = card.loader in own_servers(), size.queries * math.ceil(depth / DOCUMENTS_PER_SEARCH)
+        bill, most = (card.dollars(read, searches) for read in (tokens, MOST_TOKENS * tokens))
+        return [
+            Needs(
+                str(self),
+                pairs=pairs,
+                read=tokens,
+                dollars=bill if card.is_priced and not free else None,
+                most_dollars=most if card.is_priced and not free else None,
+                seconds=None,
+                served=gpu_memory(card.parameters) if free else 0.0,
+                missing=api_missing(card, runtime.setup),
+            )
+        ]
 
     def card(self, runtime: Runtime) -> RerankerCard:
         """Return the card of a name, hf:ORG/NAME, path:DIR or py:MODULE:NAME."""
@@ -147,26 +150,3 @@ class CrossEncoder(PairStage, kind="rerank"):
 def _is_api(name: str) -> bool:
     card = RERANKERS.get(name)
     return card.is_api if card else is_served(name)
-
-
-def _api_plan(name: str, card: RerankerCard, sizes: Sequence[tuple[int, int]], runtime: Runtime) -> Plan:
-    """Return the plan of a reranker behind an API. `sizes` are the queries of each dataset and their candidates."""
-    pairs = sum(queries * depth for queries, depth in sizes)
-    searches = sum(queries * math.ceil(depth / DOCUMENTS_PER_SEARCH) for queries, depth in sizes)
-    tokens = 2 * PASSAGE_TOKENS * pairs
-    dollars = card.dollars(tokens, searches)
-    price = f"about ${shown_dollars(dollars)}" if card.is_priced else "its price is not in the card"
-    free = card.loader in own_servers()
-    known = seconds_per_pair(runtime.store, card.name)
-    work = f"scores {pairs:,} pairs of queries and documents by an API{'' if free else f', {price}'}"
-    seconds = None if known is None else pairs * known / runtime.setup.concurrency
-    return Plan(
-        name,
-        work,
-        0.0,
-        seconds,
-        api_missing(card, runtime.setup),
-        served=gpu_memory(card.parameters) if free else 0.0,
-        prompt_tokens=tokens,
-        dollars=dollars if card.is_priced and not free else None,
-    )

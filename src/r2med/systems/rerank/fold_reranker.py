@@ -8,7 +8,7 @@ from typing import ClassVar
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import total
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 from r2med.systems.rerank.cross import CrossEncoder, PairStage
@@ -22,9 +22,9 @@ class FoldRerank(FoldStage, PairStage, kind="rerank"):
 
     part: ClassVar[type[Stage]] = CrossEncoder
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plan of one model: each query is read by one of them."""
-        return next(iter(self.stages(runtime).values())).plan(data, runtime)
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the needs of one model: each query is read by one of them."""
+        return next(iter(self.stages(runtime).values())).needs(size, runtime)
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, runtime: Runtime) -> Reranked:
         """Return the run with the first candidates of each query in the order of its fold's model."""

@@ -49,6 +49,11 @@ class Listwise(LLMRerankerStage):
         """The size of a window."""
         return self.window
 
+    def questions(self, count: int) -> list[int]:
+        """Return the sizes of all windows."""
+        path = windows(count, self.window, self.step, self.reranker_card.last_window)
+        return [end - start for start, end in path] * self.rounds
+
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return new orders.
 

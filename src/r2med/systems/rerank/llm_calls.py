@@ -27,8 +27,6 @@ NO_LABEL = -1
 """The label of an answer that names no passage."""
 
 Value = TypeVar("Value")
-Complete = Callable[[Sequence[ChatRequest]], list[Generation | Failure]]
-"""Function that answers requests in their order."""
 Read = Callable[[Generation, int], Parsed[Value] | None]
 """Function that reads an answer about a number of passages; None: the answer cannot be used."""
 
@@ -46,36 +44,11 @@ class Asker(Protocol):
         """Return the index of the best passage of each question; NO_LABEL if an answer names no passage."""
 
 
-class QuestionCounter:
-    """An `Asker` that answers nothing and keeps the questions, for plans."""
-
-    def __init__(self) -> None:
-        self.questions: list[Question] = []
-
-    def orders(self, questions: Sequence[Question]) -> list[Order | None]:
-        """Return no order."""
-        return self._counted(questions)
-
-    def scores(self, questions: Sequence[Question]) -> list[Scored | None]:
-        """Return no scores."""
-        return self._counted(questions)
-
-    def labels(self, questions: Sequence[Question]) -> list[int | None]:
-        """Return no label."""
-        return self._counted(questions)
-
-    def _counted(self, questions: Sequence[Question]) -> list[Value | None]:
-        self.questions += questions
-        return [None] * len(questions)
-
-
 class LLMAsker:
     """Asks an LLM the questions of one reranking in the form of a card, and counts failures and repairs."""
 
-    def __init__(self, complete: Complete, as_written: Complete, llm: LLMCard, prompts: RerankPrompts) -> None:
-        """Take the LLM and the prompts. `as_written` also returns cut answers and those with reasoning only."""
-        self._complete = complete
-        self._as_written = as_written
+    def __init__(self, chat: ChatModel, llm: LLMCard, prompts: RerankPrompts) -> None:
+        self._chat = chat
         self._llm = llm
         self._prompts = prompts
         self._card = prompts.card
@@ -143,15 +116,13 @@ class LLMAsker:
         """
         used = sampling or replace(sampling_of(self._llm), stop=self._card.stop)
         top = (TOP_LOGPROBS if self._card.uses_probabilities else 0) if top_logprobs is None else top_logprobs
-        complete = self._as_written if as_written else self._complete
 
         def ask(prompts: Mapping[int, Fitted]) -> list[Generation | Failure]:
-            return complete(
-                [
-                    ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top)
-                    for number, prompt in prompts.items()
-                ]
-            )
+            requests = [
+                ChatRequest(prompt.messages, used, questions[number].sample, prompt.text, top_logprobs=top)
+                for number, prompt in prompts.items()
+            ]
+            return _as_written(self._chat, requests) if as_written else self._chat.complete(requests)
 
         fitted = [self._prompts.fitted(question, self._llm, self._prompts.size) for question in questions]
         asked = ask_fitted({number: each for number, each in enumerate(fitted) if isinstance(each, Fitted)}, ask)
@@ -247,7 +218,7 @@ def _thought(answer: Generation, count: int) -> Parsed[str]:
     return Parsed(f"{whole_sentences(answer.text)}\n" if answer.finish_reason == "length" else answer.text)
 
 
-def as_written(llm: ChatModel, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+def _as_written(llm: ChatModel, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
     """Return the answers before cleaning; only a refusal is a failure."""
     return [answer if isinstance(answer, Failure) else _uncleaned(answer) for answer in llm.answers(requests)]
 

@@ -14,22 +14,20 @@ from pydantic import Field, model_validator
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import argument, depth_field
 from r2med.models.ask.json_in_text import VERSION
-from r2med.models.encoders.model_estimates import PASSAGE_TOKENS
-from r2med.models.llm.call_plans import with_calls
-from r2med.models.llm.chat import Ability, ChatRequest, Failure, Generation, repeat_seed
-from r2med.models.llm.costs import plan_requests
-from r2med.models.llm.llm_cards import LLMCard, missing_for, missing_key, resolve_llm, with_own_file
+from r2med.models.llm.chat import Ability, ChatRequest, Failure, repeat_seed
+from r2med.models.llm.llm_cards import LLMCard, resolve_llm, sampling_of, with_own_file
+from r2med.models.llm.llm_needs import INSTRUCTION_TOKENS, llm_needs
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.models.prompts.prompted_stage import PromptedStage
 from r2med.models.prompts.templates import kind_of, open_templates
 from r2med.systems.rerank.llm_answers import LETTERS
-from r2med.systems.rerank.llm_calls import Asker, Complete, LLMAsker, QuestionCounter, as_written
+from r2med.systems.rerank.llm_calls import Asker, LLMAsker
 from r2med.systems.rerank.llm_prompts import FIELDS, Question, RerankPrompts, open_prompts
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.systems.rerank.reranking import Reranked, Scores, candidates, ordered
@@ -77,7 +75,7 @@ NewOrder = tuple[Sequence[int], Scores | None]
 """A new order as indices of candidates, and the scores of all candidates. The scores are None if some are unknown."""
 
 
-class LLMRerankerStage(PromptedStage, kind="rerank", needs="llm"):
+class LLMRerankerStage(PromptedStage, kind="rerank", takes="llm"):
     """Settings that all LLM rerankers share. Each form adds its own settings and defines `orders`."""
 
     answers: ClassVar[Sequence[str]] = ()
@@ -177,24 +175,29 @@ class LLMRerankerStage(PromptedStage, kind="rerank", needs="llm"):
         card = with_own_file(own, setup) if own and not self.llm else resolve_llm(self.llm, setup)
         return card if self.temperature is None else card.model_copy(update={"temperature": self.temperature})
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return how often an LLM is asked, computed from the form of the questions. `preview` gives the details."""
-        card, llm = self.reranker_card, self.llm_card(runtime.setup)
-        missing = missing_key(self.llm, runtime.setup) if self.llm else missing_for(llm, runtime.setup)
-        questions = [(each.queries, size) for each in data for size in self.questions(min(self.depth, each.documents))]
-        calls = card.calls_per_question * sum(queries for queries, _ in questions)
-        shown = card.calls_per_question * PASSAGE_TOKENS * sum(queries * size for queries, size in questions)
-        return [with_calls(Plan(str(self), "asks an LLM", missing=missing), llm, calls, shown, runtime)]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return how often an LLM is asked, computed from the form of the questions."""
+        depth = min(self.depth, size.documents)
+        usual, most = self.questions(depth), self.most_questions(depth)
+        times = self.reranker_card.calls_per_question * size.queries
+        fixed = INSTRUCTION_TOKENS + size.query_tokens
+        read, most_read = (
+            times * sum(fixed + shown * size.document_tokens for shown in each) for each in (usual, most)
+        )
+        card = self.llm_card(runtime.setup)
+        bound = times * len(most), most_read
+        return [llm_needs(str(self), card, runtime.setup, times * len(usual), read, bound)]
 
     def questions(self, count: int) -> list[int]:
         """Return the number of passages in each question about a query with this many candidates.
 
-        No question is answered. If answers decide what is asked next, real answers lead to about as many questions.
+        If answers decide what is asked next, these are the questions that they usually lead to.
         """
-        counter = QuestionCounter()
-        scores, names = np.linspace(1, 0, count), tuple(map(str, range(count)))
-        self.orders(counter, [QueryCandidates("", "", names, names, scores, scores, self.scores == "show")])
-        return [len(question.passages) for question in counter.questions]
+        raise NotImplementedError(f"{type(self).__name__} has no questions()")
+
+    def most_questions(self, count: int) -> list[int]:
+        """Return the same with the answers that lead to the most questions."""
+        return self.questions(count)
 
     def varies(self, runtime: Runtime) -> bool:
         """Return True if another run can give another order: the LLM varies, or documents are shuffled."""
@@ -245,44 +248,29 @@ class LLMRerankerStage(PromptedStage, kind="rerank", needs="llm"):
 
         The journal saves the answers, so nothing else is saved.
         """
-        chat = self.opened(runtime).chat
-        return self._rerank(dataset, queries, run, runtime, chat.complete, lambda asked: as_written(chat, asked))
-
-    def _rerank(
-        self,
-        dataset: Dataset,
-        queries: Sequence[SearchQuery],
-        run: Run,
-        runtime: Runtime,
-        complete: Complete,
-        written: Complete,
-    ) -> Reranked:
         opened, prompts = self.opened(runtime), self._prompts(kind_of(dataset), runtime)
         listed = self._candidates(dataset, queries, run, prompts)
         blocks = {asked.query.id: each.block for asked, each in zip(queries, listed, strict=True)}
-        asker = LLMAsker(complete, written, opened.card, prompts)
+        asker = LLMAsker(opened.chat, opened.card, prompts)
         orders = self.in_repeat(runtime.setup.repeat).orders(asker, listed)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
         done = asker.result(new, blocks, f"{self} on {dataset.name}")
         notices = (f"{self} on {dataset.name}: {notice}" for notice in self.notices(listed))
         return replace(done, notices=(*done.notices, *notices), prompt=self.whose_prompt(opened.prompts))
 
-    def preview(self, dataset: Dataset, runtime: Runtime) -> Plan:
-        """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
-        size = min(self.depth, len(dataset.corpus))
-        rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
-        scores = np.arange(size, 0, -1, dtype=np.float32)
-        queries = [SearchQuery(query) for query in dataset.queries]
-        run = Run.ranked([query.id for query in dataset.queries], [(rows, scores)] * len(queries), dataset.corpus)
-        asked: dict[ChatRequest, None] = {}
-
-        def listen(requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
-            asked.update(dict.fromkeys(requests))
-            return [Failure("budget", "a dry run does not ask the LLM", attempts=0) for _ in requests]
-
-        self._rerank(dataset, queries, run, runtime, listen, listen)
-        note = "estimate: uses a sample of the corpus instead of the documents that a search would find"
-        return plan_requests(self.opened(runtime).card, asked, note=note)
+    def example(self, dataset: Dataset, runtime: Runtime) -> ChatRequest | None:
+        """Return a request about the first query. Documents of the corpus stand for those that are found."""
+        opened, prompts = self.opened(runtime), self._prompts(kind_of(dataset), runtime)
+        count = min(self.depth, self.shown_at_once, len(dataset.corpus))
+        rows = np.linspace(0, len(dataset.corpus) - 1, count).astype(np.int32)
+        queries = [SearchQuery(query) for query in dataset.queries[:1]]
+        hits = [(rows, np.arange(count, 0, -1).astype(np.float32)) for _ in queries]
+        run = Run.ranked([asked.query.id for asked in queries], hits, dataset.corpus)
+        for listed in self._candidates(dataset, queries, run, prompts):
+            fitted = prompts.fitted(listed.question(range(len(listed))), opened.card, prompts.size)
+            if not isinstance(fitted, Failure):
+                return ChatRequest(fitted.messages, sampling_of(opened.card), prompt=fitted.text)
+        return None
 
     @property
     def template_names(self) -> list[str]:

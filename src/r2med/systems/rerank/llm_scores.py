@@ -97,6 +97,10 @@ class Groupwise(ScoringStage):
     )
     seed: int = Field(42, ge=0, le=2**63 - 1, description="seed of the shuffles")
 
+    def questions(self, count: int) -> list[int]:
+        """Return the sizes of all groups."""
+        return [end - start for start, end in self._parts(count)] * self.shuffles if count > 1 else []
+
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return new orders by mean LLM score, mixed with the scores of the previous stage."""
         asked = [
@@ -129,8 +133,12 @@ class Groupwise(ScoringStage):
         order = list(range(count))
         if self.groups == "random":
             order.sort(key=lambda index: digest([self.seed, shuffle, candidates.text, candidates.ids[index]]))
+        return [order[start:end] for start, end in self._parts(count)]
+
+    def _parts(self, count: int) -> list[tuple[int, int]]:
+        """Return the start and end of each group."""
         parts = -(-count // self.size)
-        return [order[part * count // parts : (part + 1) * count // parts] for part in range(parts)]
+        return [(part * count // parts, (part + 1) * count // parts) for part in range(parts)]
 
 
 class Pointwise(ScoringStage):
@@ -145,6 +153,10 @@ class Pointwise(ScoringStage):
     weight: float = Field(
         LLM_WEIGHT, ge=0, le=1, description="weight of the LLM's score; the previous stage gets the rest"
     )
+
+    def questions(self, count: int) -> list[int]:
+        """Return one passage for each question."""
+        return [1] * count * self.samples if count > 1 else []
 
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return new orders by mean LLM score, mixed with the scores of the previous stage."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -10,15 +11,15 @@ import numpy as np
 
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan, PlannedData
-from r2med.foundation.engine.work import Needs
+from r2med.foundation.core.needs import Needs, Size
+from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import argument
 from r2med.models.crossencoders.pair_scorer import ScoredPair
 from r2med.models.crossencoders.pairs import Pair
 from r2med.models.encoders.encoder import Role, modules_of_loader, open_encoder
 from r2med.models.encoders.model_cards import MODELS, resolve_card, safe_name
-from r2med.models.encoders.model_estimates import bytes_to_fetch, model_memory, own_weights, reading_seconds
+from r2med.models.encoders.model_estimates import model_needs
 from r2med.systems.rerank.cross import PairStage
 from r2med.systems.retrieve.exact.exact_scores import maxsim
 
@@ -29,13 +30,12 @@ class MaxSim(PairStage, kind="rerank"):
     name: str = "maxsim"
     model: str = argument("multi-vector model: a card's name, hf:ORG/NAME or path:DIR", min_length=1)
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
         """Return how many pairs would be scored and how much would be downloaded."""
-        pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
-        fetch, missing = bytes_to_fetch(self.model, MODELS, resolve_card, runtime.setup)
-        seconds = reading_seconds(MODELS, self.model, pairs, runtime.setup)
-        work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.model)}"
-        return [Plan(str(self), work, fetch, seconds, missing, memory=model_memory(self.model, MODELS))]
+        pairs = size.queries * min(self.depth, size.documents)
+        tokens = pairs * size.document_tokens
+        model = model_needs(str(self), self.model, MODELS, resolve_card, tokens, runtime.setup)
+        return [replace(model, pairs=pairs)]
 
     def memo_name(self, runtime: Runtime) -> str:
         """Return the name of the file of scores, apart from that of a cross-encoder with the same name."""
@@ -53,7 +53,7 @@ class MaxSim(PairStage, kind="rerank"):
 class MaxSimScorer:
     """Scores pairs by a multi-vector model; each text of a block is encoded once."""
 
-    needs = Needs(gpu=True)
+    needs = WorkNeeds(gpu=True)
 
     def __init__(self, model: str, dataset: Dataset, runtime: Runtime) -> None:
         """Raise UserError if the model has one vector per text."""

@@ -18,14 +18,14 @@ from typing import Any
 from r2med.data.corpus import Corpus
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import Reporter
-from r2med.foundation.engine.work import HERE, THREADS, Engine, Needs, Work
+from r2med.foundation.engine.work import HERE, THREADS, Engine, Key, WorkNeeds
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.memo import Memo, Missing
 from r2med.models.crossencoders.api_scorer import ApiScorer
 from r2med.models.crossencoders.pair_scorer import PairScorer, ScoredPair
 from r2med.models.crossencoders.pairs import Pair
-from r2med.models.encoders.encoder import NotFiniteError, check_same_key
+from r2med.models.encoders.encoder import NotFiniteError
 from r2med.systems.rerank.reranking import Rows
 
 PAIRS_PER_CHUNK = 512
@@ -60,23 +60,23 @@ class PairBlock:
 
 
 @dataclass(frozen=True)
-class ScorePairs(Work[PairBlock, list[ScoredPair]]):
+class ScorePairs:
     """Work that scores blocks of pairs on any machine that opens the same model."""
 
     scorer: PairScorer
     key: dict[str, Any]
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> WorkNeeds:
         """Where the work can run. A scorer that does not declare this runs on this machine."""
-        needs: Needs = getattr(self.scorer, "needs", HERE)
+        needs: WorkNeeds = getattr(self.scorer, "needs", HERE)
         return needs
 
-    def check(self) -> None:
-        """Raise UserError if the model on this machine has a different key."""
-        check_same_key(self.key, self.scorer.key())
+    def __call__(self, block: PairBlock, store: Store) -> tuple[Key, list[ScoredPair]]:
+        """Return the model's key and the scores of a block."""
+        return self.scorer.key(), self.scores(block)
 
-    def __call__(self, block: PairBlock, store: Store) -> list[ScoredPair]:
+    def scores(self, block: PairBlock) -> list[ScoredPair]:
         """Return the scores of a block. Raises UserError that names the pair if a score is not finite."""
         try:
             return self.scorer.score(block.pairs)
@@ -110,7 +110,7 @@ def pair_scores(
     if not pairs:
         return [[] for _ in queries]
     if not store.keeps_questions:
-        scores = dict(zip(pairs, work(_block(pairs, corpus), store), strict=True))
+        scores = dict(zip(pairs, work.scores(_block(pairs, corpus)), strict=True))
         return [[scores[key] for key in line] for line in keys]
     with score_memo(store, name) as memo:
         # A run that starts over uses only scores that it computed itself or that were paid for.
@@ -122,7 +122,7 @@ def pair_scores(
                 for block in _whole_queries(wanted, pairs, corpus):
                     _score_and_save(paid, block, wanted.put)
             else:
-                for block, scored in engine.map(work, _even_blocks(wanted, pairs, corpus), store, work.needs):
+                for block, scored in engine.map(work, _even_blocks(wanted, pairs, corpus), store, work.needs, work.key):
                     wanted.put(dict(zip(block.keys, scored, strict=True)))
 
         def known(new: Mapping[bytes, ScoredPair], stored: bool) -> None:
@@ -131,19 +131,6 @@ def pair_scores(
 
         scores = missing.fill(ask, known)
     return [[scores[key] for key in line] for line in keys]
-
-
-TIMED_PAIRS = 10_000
-"""Number of pairs whose time an estimate uses. A cache may have millions."""
-
-
-def seconds_per_pair(store: Store, name: str) -> float | None:
-    """Return the mean time of the newest pairs in the cache of a model, or None if the cache is empty."""
-    if not store.memo_file("scores", name).is_file():
-        return None
-    with score_memo(store, name) as memo:
-        scored = memo.newest(TIMED_PAIRS)
-    return sum(pair.seconds for pair in scored) / len(scored) if scored else None
 
 
 def score_memo(store: Store, name: str) -> Memo[ScoredPair]:

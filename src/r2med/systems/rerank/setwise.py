@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import random
+from collections.abc import Callable, Generator, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -37,6 +38,26 @@ class Setwise(LLMRerankerStage):
     def is_shuffled(self) -> bool:
         """True if the order of a set is random."""
         return self.order == "random"
+
+    def questions(self, count: int) -> list[int]:
+        """Return the sizes of the sets that are compared if the previous stage has no part in the order."""
+        worth = random.Random(3).sample(range(count), count)
+        return self._set_sizes(count, lambda members: members.index(max(members, key=worth.__getitem__)))
+
+    def most_questions(self, count: int) -> list[int]:
+        """Return them if every comparison goes down to the bottom of the heap: the first child is always the best."""
+        return self._set_sizes(count, lambda members: 1)
+
+    def _set_sizes(self, count: int, winner: Callable[[list[int]], int]) -> list[int]:
+        """Return the sizes of the sets that are compared if `winner` chooses the place of the best one."""
+        sorting, sizes = heapsort(count, self.children, self.top), []
+        try:
+            members = next(sorting)
+            while True:
+                sizes.append(len(members))
+                members = sorting.send(winner(members))
+        except StopIteration:
+            return sizes
 
     def orders(self, asker: Asker, queries: Sequence[QueryCandidates]) -> list[NewOrder]:
         """Return new orders. The comparisons of a query wait for each other; all queries go forward together."""

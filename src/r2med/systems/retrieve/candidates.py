@@ -10,7 +10,7 @@ from r2med.data import Dataset
 from r2med.data.runs.run import Run, on_corpus
 from r2med.data.runs.run_file import require_run_file
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import decoded, encoded, typed_path
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
@@ -34,9 +34,9 @@ class Candidates(Stage, kind="retrieve"):
         """Path of the run or the folder. If a path exists exactly as typed, it is used as typed."""
         return Path(decoded(self.name.removeprefix(RUN_PREFIX)))
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return a plan which says that a file is read."""
-        return [Plan(str(self), "reads an existing run; nothing is indexed or encoded", seconds=0.0)]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return that a file is read."""
+        return [Needs(str(self), note="reads an existing run")]
 
     def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return the digest of the file. The name of the file does not affect a score."""

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from r2med.data import Dataset
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import nearest
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stage_table import Fused
@@ -80,9 +80,9 @@ class Fusion(Stage, kind="retrieve"):
         asked = zip(self.parts, self.searched, strict=True)
         return next((found for part, word in asked if word != "original" and (found := part.own_queries())), None)
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plans of all parts."""
-        return [each for part in self.parts for each in part.plan(data, runtime)]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the needs of all parts."""
+        return [need for part in self.parts for need in part.needs(size, runtime)]
 
     def inside(self, runtime: Runtime) -> tuple[Stage, ...]:
         """Return the retrievers that are fused."""

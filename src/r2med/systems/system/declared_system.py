@@ -53,7 +53,7 @@ def completed_call(call: Call, setup: Setup, *, reranks: bool = False) -> Call:
 
 def lacks_llm(call: Call, stage: type[Stage]) -> bool:
     """Return True if a stage needs an LLM, and neither its call nor its card names one."""
-    return stage.needs == "llm" and not call.arguments and "llm" not in stage.defaults(call.name)
+    return stage.takes == "llm" and not call.arguments and "llm" not in stage.defaults(call.name)
 
 
 def _completed_inside(call: Call, stage: type[Stage] | None, setup: Setup) -> Call:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import Call, joined_stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
@@ -48,9 +49,10 @@ class NestedSystem(Stage, kind="retrieve"):
         """Return this stage if it expands queries itself, so that an expansion before it has no effect."""
         return self if self.expander is not None else self.retriever.own_queries()
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plans of all stages."""
-        return [plan for stage in self.stages for plan in stage.plan(data, runtime)]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the needs of all stages."""
+        found = [(stage, need) for stage in self.inside(runtime) for need in stage.needs(size, runtime)]
+        return [replace(need, candidates_of=str(self)) if stage.kind == "rerank" else need for stage, need in found]
 
     def system(self, runtime: Runtime) -> System:
         """Return the system, which searches as a part of another one."""

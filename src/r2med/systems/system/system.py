@@ -105,7 +105,7 @@ class System:
     def only_searches(self) -> bool:
         """True if the system has neither an expansion nor a reranker nor an agent, also not in brackets."""
         inside = stages.with_nested(self.retriever)
-        plain = all(stage.kind == "retrieve" and not stage.needs for stage in inside)
+        plain = all(stage.kind == "retrieve" and not stage.takes for stage in inside)
         return plain and self.expander is None and not self.rerankers
 
     def check_installed(self) -> None:

@@ -74,7 +74,7 @@ def _expansions(methods: Sequence[str], llms: Sequence[str], llms_used: bool) ->
     calls = [
         _expansion(part.strip()) for text in methods for method in variants(text) for part in split(method, ",", method)
     ]
-    asking = [call for call in calls if stage_class(call.name, "expand").needs == "llm"]
+    asking = [call for call in calls if stage_class(call.name, "expand").takes == "llm"]
     typed = ", ".join(map(str, asking or calls))
     if llms and not llms_used and not any(map(_lacks_llm, calls)):
         why = "names or has its LLM already" if asking else "asks no LLM"

@@ -21,14 +21,13 @@ from r2med.data.corpus import Corpus
 from r2med.data.runs.run import Run
 from r2med.data.runs.ties import best, best_positive
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.engine import cores, map_threads
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, with_nested
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import array_file, let_go
 from r2med.foundation.text.analysers import analyser
-from r2med.foundation.text.plurals import counted
 from r2med.foundation.text.search_languages import ENGLISH, search_language, search_languages
 from r2med.systems.retrieve.bm25.index import VERSION, Index, Positions, open_index
 from r2med.systems.retrieve.bm25.postings import Segment
@@ -73,13 +72,11 @@ class BM25(Stage, kind="retrieve"):
     def _can_be_analysed(cls, code: str) -> str:
         return code if code == ENGLISH else search_language(code).code
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
         """Return how many documents would be indexed."""
-        todo = [each for each in data if not each.keeps("bm25-postings")]
-        documents = sum(each.documents for each in todo)
-        kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store"
-        work = f"indexes {counted(documents, 'document')}; {kept}"
-        return [Plan(str(self), work, seconds=documents / DOCUMENTS_PER_SECOND)]
+        if ("bm25-postings", "") in size.stored:
+            return [Needs(str(self), stored=size.documents)]
+        return [Needs(str(self), indexed=size.documents, seconds=size.documents / DOCUMENTS_PER_SECOND)]
 
     def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on. They are the same for every dataset and engine."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from r2med.data.corpus import Corpus
-from r2med.foundation.engine.work import THREADS, Engine, Needs, Work
+from r2med.foundation.engine.work import THREADS, Engine, Key, WorkNeeds
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.search_languages import ENGLISH
@@ -118,16 +118,16 @@ class DocumentShard:
 
 
 @dataclass(frozen=True)
-class BuildSegment(Work[DocumentShard, Artefact]):
+class BuildSegment:
     """Work that builds segments on any machine."""
 
     memory: int
     language: str = ENGLISH
 
-    def __call__(self, shard: DocumentShard, store: Store) -> Artefact:
-        """Return the segment from the store, and build it first if it is missing."""
+    def __call__(self, shard: DocumentShard, store: Store) -> tuple[Key, Artefact]:
+        """Return the segment from the store, and build it first if it is missing. No model takes part in it."""
         build = partial(write_segment, shard.documents, shard.start, memory=self.memory, language=self.language)
-        return store.make(POSTINGS_KIND, shard.key, build)
+        return {}, store.make(POSTINGS_KIND, shard.key, build)
 
 
 def _segments(
@@ -144,7 +144,7 @@ def _segments(
     if work.memory < MIN_MEMORY and None in made.values():
         log.warning("building a BM25 index needs %d MiB; the smaller memory limit is not used", MIN_MEMORY >> 20)
         work = replace(work, memory=MIN_MEMORY)
-    for shard, artefact in engine.map(work, missing, store, Needs(ahead=0)):
+    for shard, artefact in engine.map(work, missing, store, WorkNeeds()):
         made[shard.start] = artefact
     artefacts = [artefact for artefact in made.values() if artefact is not None]
     return tuple(map(Segment.open, artefacts)), sum(artefact.meta["seconds"] for artefact in artefacts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,17 @@ from r2med.data import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store import Store
 from r2med.foundation.store.dataset_labels import Labels
-from r2med.foundation.text.plurals import counted
 from r2med.models.encoders.encoder import LOADERS, NO_PASSAGES, ROLES, Encoder, modules_of_loader, open_encoder
 from r2med.models.encoders.model_cards import LATE_FOLDERS, LATE_LOADERS, MODELS, ModelCard, resolve_card
-from r2med.models.encoders.model_estimates import (
-    PASSAGE_TOKENS,
-    bytes_to_fetch,
-    model_memory,
-    own_weights,
-    reading_seconds,
-)
+from r2med.models.encoders.model_estimates import MOST_TOKENS, model_needs
 from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.weights import IN_FOLDER
-from r2med.systems.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
@@ -94,30 +86,20 @@ class Dense(VectorSettings, kind="retrieve"):
         """The name of the vectors of documents in the store."""
         return f"{self.name}(passages={self.passages})" if self.passages else self.name
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
         """Return how many documents would be encoded and how much would be downloaded."""
         card = MODELS.get(self.name)
         kept_in = LATE_FOLDERS.get(card.loader, "vectors") if card else "vectors"
-        todo = [each for each in data if not each.keeps(kept_in, self.vectors_label)]
-        documents = sum(each.documents for each in todo)
-        fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
-        kept = f"{len(data) - len(todo)} of {len(data)} datasets are in the store{own_weights(self.name)}"
-        seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
-        work = f"encodes {counted(documents, 'document')}; {kept}"
+        is_stored = (kept_in, self.vectors_label) in size.stored
+        tokens = 0 if is_stored else size.documents * size.document_tokens
+        model = model_needs(str(self), self.name, MODELS, resolve_card, tokens, runtime.setup)
+        if is_stored:
+            return [replace(model, stored=size.documents, fetch=0.0)]
         price = card.price_per_million_tokens if card else 0.0
-        sent = documents * PASSAGE_TOKENS if price else 0
-        return [
-            Plan(
-                str(self),
-                work,
-                fetch if todo else 0.0,
-                seconds,
-                missing,
-                memory=model_memory(self.name, MODELS),
-                prompt_tokens=sent,
-                dollars=sent * price / 1e6,
-            )
-        ]
+        if not price:
+            return [replace(model, encoded=size.documents)]
+        bill = tokens * price / 1e6
+        return [replace(model, encoded=size.documents, read=tokens, dollars=bill, most_dollars=MOST_TOKENS * bill)]
 
     def modules(self, runtime: Runtime) -> tuple[str, ...]:
         """Return the modules that load the model."""
@@ -211,12 +193,6 @@ class Dense(VectorSettings, kind="retrieve"):
         is_single = card.loader not in LATE_LOADERS
         # Vectors must still be scaled to length 1, as always the first numbers of a vector.
         takes_cosine = is_single and card.similarity == "cosine" and (not card.normalise or bool(self.dims))
-        has_nodes = runtime.engine is not THREADS and runtime.store.keeps_questions
-        if has_nodes and is_single and not self.changed:  # nodes compare whole vectors of whole documents
-            work = ProposeNearest(asked.arrays["vectors"], k, takes_cosine, setup.memory)
-            hits = search_by_nodes(opened.embeddings.shards, work, ranks, runtime.engine, runtime.store)
-            if hits is not None:
-                return hits
         return search_exact(
             asked,
             opened.blocks,

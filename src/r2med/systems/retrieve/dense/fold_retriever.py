@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from r2med.data import Dataset
 from r2med.foundation.core.cost import total
-from r2med.foundation.core.plan import Plan, PlannedData
+from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 from r2med.systems.retrieve.dense.dense_retriever import Dense, VectorSettings
@@ -21,9 +21,9 @@ class FoldSearch(FoldStage, VectorSettings, kind="retrieve"):
 
     part: ClassVar[type[Stage]] = Dense
 
-    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[Plan]:
-        """Return the plans of all models of a repeat."""
-        return [plan for part in self.stages(runtime).values() for plan in part.plan(data, runtime)]
+    def needs(self, size: Size, runtime: Runtime) -> list[Needs]:
+        """Return the needs of all models of a repeat."""
+        return [need for part in self.stages(runtime).values() for need in part.needs(size, runtime)]
 
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
         """Return the k best documents of each query. A model encodes the corpus when a query of its fold is searched.

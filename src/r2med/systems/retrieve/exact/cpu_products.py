@@ -18,7 +18,7 @@ from r2med.foundation.engine import cores, one_blas_thread, share
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.exact_scores import QUERY_VECTORS, Queries
 from r2med.systems.retrieve.exact.shortlist import Nearest, candidates
-from r2med.systems.retrieve.exact.text_vectors import Exact, Part, Places, TextVectors
+from r2med.systems.retrieve.exact.text_vectors import Exact, Part, Places, TextVectors, rows_of
 
 FLOAT32_ERROR = 2.0**-24
 """Largest relative error of one float32 operation."""
@@ -34,6 +34,8 @@ for it, so that many short steps in many threads take longer than few long ones.
 PAIRS_PER_THREAD = 32
 """Number of pairs scored at a time, for each thread. Few fit into the cache; with more threads, each step waits longer
 for the interpreter lock."""
+MIN_SHARED = 1 << 9
+"""Minimum number of document vectors that a thread scores. To wake it for fewer takes longer."""
 SAFE_SQUARES = (2.0**-80, 2.0**100)
 """Range of squared lengths that float32 computes without overflow and underflow."""
 FLUSH_ERROR = 2.0**-125
@@ -69,7 +71,7 @@ class CpuProducts:
 
     def search(self, tile: Sequence[Part]) -> None:
         """Add the documents of a tile that are among the k best so far."""
-        rows = np.concatenate([part.rows for part in tile])
+        rows = rows_of(tile)
         scores = self._scores[: len(self._queries) * len(rows)].reshape(-1, len(rows))
         with one_blas_thread():
             longest = max(share(lambda piece: self._multiply(*piece), list(_pieces(tile, scores)), self._pool))
@@ -147,22 +149,32 @@ class CpuProducts:
         """Return the exact scores of pairs of a query and a document of the tile."""
         scores = np.empty(len(lines))
 
-        def score(pairs: Pairs) -> None:
-            texts, numbers, own_lines, own_places = pairs
-            scores[numbers] = self._queries.scores(texts, own_lines, own_places, longest)
+        def score(some: Sequence[Pairs]) -> None:
+            for texts, numbers, own_lines, own_places in some:
+                scores[numbers] = self._queries.scores(texts, own_lines, own_places)
 
-        share(score, list(self._pairs(tile, lines, places)), self._pool)
+        pairs = list(self._pairs(tile, lines, places))
+        vectors = len(lines) * sum(len(texts.vectors) for _, texts in tile) // sum(len(texts) for _, texts in tile)
+        shares = min(len(pairs), 1 + vectors // MIN_SHARED)
+        share(score, [pairs[number::shares] for number in range(shares)], self._pool)
+        doubtful = np.flatnonzero(self._queries.doubtful(scores, lines, longest))
+        for texts, numbers, own_lines, own_places in self._pairs(tile, lines[doubtful], places[doubtful]):
+            documents = texts.taken(own_places, self._queries.buffers)
+            scores[doubtful[numbers]] = self._queries.scores_in_order(own_lines, documents)
         return scores
 
     def _pairs(self, tile: Sequence[Part], lines: Places, places: Places) -> Iterator[Pairs]:
-        """Yield the pairs that a thread scores at a time. They are in one part, because a file has few of a query."""
-        starts = np.cumsum([0, *map(len, tile)])
+        """Yield the pairs that are scored at a time.
+
+        They are in one part of the tile, and of all queries, because a stored file has few documents of each query.
+        """
+        starts = np.cumsum([0, *(len(texts) for _, texts in tile)])
         parts = np.searchsorted(starts[1:], places, side="right").astype(np.min_scalar_type(len(tile)))
         order = np.argsort(parts, kind="stable")  # Numbers of 16 bits are sorted in linear time.
         bounds = np.searchsorted(parts[order], np.arange(len(tile) + 1)).tolist()
         at_once = PAIRS_PER_THREAD * cores()
-        for part, start, (begin, end) in zip(tile, starts.tolist(), pairwise(bounds), strict=False):
-            own, texts = order[begin:end], part.texts
+        for (_, texts), start, (begin, end) in zip(tile, starts.tolist(), pairwise(bounds), strict=False):
+            own = order[begin:end]
             if begin == end:
                 continue
             if self._queries.is_single(texts):
@@ -180,11 +192,10 @@ class CpuProducts:
 def _pieces(tile: Sequence[Part], scores: Vectors) -> Iterator[tuple[int, TextVectors, Vectors]]:
     """Yield the documents that a thread multiplies at a time, the row of the first one, and where their scores go."""
     start = 0
-    for part in tile:
-        texts = part.texts
+    for first, texts in tile:
         for begin, end in texts.parts(PIECE_VECTORS):
-            yield part.first + part.begin + begin, texts.part(begin, end), scores[:, start + begin : start + end]
-        start += len(part)
+            yield first + begin, texts.part(begin, end), scores[:, start + begin : start + end]
+        start += len(texts)
 
 
 def _lengths(vectors: npt.NDArray[Any]) -> Exact:

@@ -115,9 +115,9 @@ def _tiles(blocks: Iterable[tuple[int, TextVectors]], products: Products, memory
         held += 0 if _is_mapped(block.vectors) else block.vectors.nbytes
         while at < len(block):
             end = block.end_of_part(at, texts, min(vectors, products.part_vectors))
-            part = Part(first, block, at, end)
-            tile.append(part)
-            at, texts, vectors = end, texts - len(part), vectors - len(part.texts.vectors)
+            part = block.part(at, end)
+            tile.append((first + at, part))
+            at, texts, vectors = end, texts - len(part), vectors - len(part.vectors)
             if texts <= 0 or vectors <= 0 or (at == len(block) and held > memory):
                 yield tile
                 tile, texts, vectors, held = [], products.tile_texts, products.tile_vectors, 0

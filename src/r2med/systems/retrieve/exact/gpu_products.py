@@ -24,7 +24,7 @@ import numpy.typing as npt
 from r2med.models.encoders.ragged import Offsets
 from r2med.systems.retrieve.exact.exact_scores import Queries
 from r2med.systems.retrieve.exact.shortlist import Nearest
-from r2med.systems.retrieve.exact.text_vectors import Part, Rows, TextVectors
+from r2med.systems.retrieve.exact.text_vectors import Part, Rows, TextVectors, rows_of
 
 HALF_ERROR = 1.01 * 2.0**-11
 """Largest relative rounding error of half precision for normal numbers, relative to the rounded number too."""
@@ -272,7 +272,7 @@ class GpuProducts:
 
         An earlier search may have loaded it.
         """
-        key = (str(self._device), self._cosine, tile[0].first + tile[0].begin, sum(map(len, tile)))
+        key = (str(self._device), self._cosine, tile[0][0], sum(len(texts) for _, texts in tile))
         if key in self._chunks:
             return self._chunks[key], True
         chunk = self._loaded(tile)
@@ -285,11 +285,11 @@ class GpuProducts:
     def _loaded(self, tile: list[Part]) -> Chunk:
         import torch
 
-        rows = np.concatenate([part.rows for part in tile])
+        rows = rows_of(tile)
         stored = self._uploaded(tile)
         runs: tuple[tuple[int, int, int, int], ...] = ((0, len(rows), 1, 0),)
-        if any(part.block.offsets is not None for part in tile):
-            order, index, runs = _by_size(np.concatenate([part.texts.sizes for part in tile]))
+        if any(texts.offsets is not None for _, texts in tile):
+            order, index, runs = _by_size(np.concatenate([texts.sizes for _, texts in tile]))
             rows, stored = rows[order], stored[torch.from_numpy(index).to(self._device)]
         parts = [slice(at, at + self.part_vectors) for at in range(0, len(stored), self.part_vectors)]
         lengths = torch.cat([torch.linalg.vector_norm(stored[part].double(), dim=1) for part in parts])
@@ -316,7 +316,7 @@ class GpuProducts:
         """
         import torch
 
-        arrays = [part.texts.vectors for part in tile]
+        arrays = [texts.vectors for _, texts in tile]
         count, longest = sum(map(len, arrays)), max(map(len, arrays))
         kind: Any = torch.half if all(array.dtype == np.float16 for array in arrays) else torch.float32
         shape = ((count // BUNDLE_SCORES + 1) * BUNDLE_SCORES, self._dimension)

@@ -11,12 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from r2med.data.runs.ties import best, kth_best
+from r2med.data.runs.ties import best, guessed_best, kth_best
 from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.text_vectors import Exact, Hits, Places, Rows
-
-SAMPLE = 4096
-"""Number of scores of a query from which a first floor is guessed."""
 
 
 class Nearest:
@@ -49,7 +46,7 @@ def candidates(scores: Vectors, k: int, errors: Exact, reached: Exact) -> Places
     Each step takes several queries at once: it gives up the interpreter lock, and waits for it.
     """
     width, floors = scores.shape[1], _below(reached - errors)
-    guess = np.maximum(_guess(scores, k), floors)
+    guess = np.maximum(guessed_best(scores, k), floors)
     positions = np.flatnonzero(scores >= guess[:, None])
     fast = scores.ravel()[positions]
     bounds = np.searchsorted(positions, width * np.arange(len(scores) + 1))
@@ -58,18 +55,6 @@ def candidates(scores: Vectors, k: int, errors: Exact, reached: Exact) -> Places
     if (guess > proven).any():  # The guess left out some that the error allows, or found less than k documents.
         return np.flatnonzero(scores >= np.minimum(guess, proven)[:, None])
     return positions[fast >= np.repeat(proven, np.diff(bounds))]
-
-
-def _guess(scores: Vectors, k: int) -> Vectors:
-    """Return a score of each line that at least k documents very likely reach, from a sample at even distances."""
-    lines, width = scores.shape
-    expected = k / max(1, width // SAMPLE)
-    sample = scores[:, :: max(1, width // SAMPLE)]
-    place = sample.shape[1] - int(expected + 3 * expected**0.5 + 3)
-    if width < 2 * SAMPLE or place < 0:
-        return np.full(lines, -np.inf, np.float32)
-    lowest: Vectors = np.partition(sample, place, axis=1)[:, place]
-    return lowest
 
 
 def _below(floors: Exact) -> Vectors:

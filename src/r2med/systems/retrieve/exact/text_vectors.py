@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,11 @@ class Buffers(threading.local):
         if name not in self._arrays or len(self._arrays[name]) < size:
             self._arrays[name] = np.empty(size, kind)
         return self._arrays[name][:size].reshape(shape)
+
+    def taken(self, name: str, vectors: npt.NDArray[Any], rows: Places) -> npt.NDArray[Any]:
+        """Return a copy of some vectors. The next one of this name and thread overwrites it."""
+        out = self.array(f"{name} {vectors.dtype}", (len(rows), vectors.shape[1]), vectors.dtype)
+        return np.take(vectors, rows, axis=0, out=out, mode="clip")
 
 
 @dataclass(frozen=True)
@@ -99,10 +104,8 @@ class TextVectors:
             sizes = self.sizes[places]
             offsets = np.append(np.int64(0), np.cumsum(sizes))
             places = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        shape = len(places), self.vectors.shape[1]
-        stored = buffers.array(f"stored {self.vectors.dtype}", shape, self.vectors.dtype)
-        doubles = buffers.array("doubles", shape, np.float64)
-        np.take(self.vectors, places, axis=0, out=stored, mode="clip")
+        stored = buffers.taken("stored", self.vectors, places)
+        doubles = buffers.array("doubles", stored.shape, np.float64)
         doubles[:] = stored
         return TextVectors(doubles, offsets)
 
@@ -130,25 +133,10 @@ class TextVectors:
         return out
 
 
-@dataclass(frozen=True)
-class Part:
-    """Consecutive documents of a block that are searched together."""
+Part = tuple[int, TextVectors]
+"""The row of the first of some documents, and their vectors."""
 
-    first: int
-    """Row of the first document of the block."""
-    block: TextVectors
-    begin: int
-    end: int
 
-    @property
-    def texts(self) -> TextVectors:
-        """The vectors of the documents."""
-        return self.block.part(self.begin, self.end)
-
-    @property
-    def rows(self) -> Rows:
-        """Rows of the documents."""
-        return np.arange(self.first + self.begin, self.first + self.end, dtype=np.int32)
-
-    def __len__(self) -> int:
-        return self.end - self.begin
+def rows_of(parts: Sequence[Part]) -> Rows:
+    """Return the rows of all documents of some parts."""
+    return np.concatenate([np.arange(first, first + len(texts), dtype=np.int32) for first, texts in parts])

@@ -30,11 +30,11 @@ from r2med.data.corpus import Corpus
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import Reporter
-from r2med.foundation.engine.work import THREADS, Engine, Work
+from r2med.foundation.engine.work import THREADS, Engine, Key
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import allow_open_files, write_array
 from r2med.foundation.store.library_versions import note_versions, versions_of
-from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, check_same_key, receiving
+from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, receiving
 from r2med.models.encoders.passages import encode_passages
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.vectors.known_vectors import KnownVectors, TakenVectors, text_digests
@@ -102,7 +102,7 @@ class TextShard:
 
 
 @dataclass(frozen=True)
-class EncodeShard(Work[TextShard, Artefact]):
+class EncodeShard:
     """Work that encodes shards of texts on any machine that opens the same encoder."""
 
     kind: str
@@ -113,13 +113,11 @@ class EncodeShard(Work[TextShard, Artefact]):
     passages: int = 0
     """Number of tokens of a passage, if documents are cut into passages."""
 
-    def check(self) -> None:
-        """Raise UserError if the encoder on this machine has a different key."""
-        check_same_key(self.key, vectors_key(self.encoder, self.role, self.passages))
-
-    def __call__(self, shard: TextShard, store: Store) -> Artefact:
-        """Return the vectors from the store, and encode them first if they are missing."""
-        return store.make(self.kind, shard.key, partial(self._build, shard))
+    def __call__(self, shard: TextShard, store: Store) -> tuple[Key, Artefact]:
+        """Return the encoder's key and the vectors from the store. They are encoded first if they are missing."""
+        return vectors_key(self.encoder, self.role, self.passages), store.make(
+            self.kind, shard.key, partial(self._build, shard)
+        )
 
     def _build(self, shard: TextShard, folder: Path) -> dict[str, Any]:
         """Write the vectors of a shard: those that were taken, and those of its other texts."""
@@ -205,7 +203,7 @@ def embed_corpus(
             work.reporter.skip(len(taken.positions) if taken else 0)
             yield replace(shard, taken=taken)
 
-    for shard, artefact in engine.map(work, missing_shards(), store, encoder.needs):
+    for shard, artefact in engine.map(work, missing_shards(), store, encoder.needs, key):
         shards[shard.start] = artefact
         done += sizes[shard.start]
         work.reporter.reach(done)  # an encoder may not report its batches
@@ -226,7 +224,7 @@ def embed_texts(
         return work.encoded(shard, texts, range(len(texts)))
     artefact = _stored(store, work.kind, shard.key, len(texts))
     if artefact is None:
-        [(_, artefact)] = engine.map(work, [shard], store, encoder.needs)
+        [(_, artefact)] = engine.map(work, [shard], store, encoder.needs, key)
         work.reporter.reach(len(texts))
     _report_zeros([artefact], len(texts), "queries" if role == "query" else "generated texts")
     return read_ragged(artefact)
