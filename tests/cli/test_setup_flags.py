@@ -25,7 +25,7 @@ def test_each_flag_has_the_default_and_the_help_of_its_field():
 
 def test_an_empty_address_is_refused_and_spaces_around_one_are_not_part_of_it(r2med):
     done = r2med("run", "hyde(any) → bm25", "--base-url", " ", "--data", "demo/Biology")
-    assert done.returncode == 2 and "--base-url is empty" in done.stderr
+    assert done.returncode == 2 and "base_url (--base-url ' '): give the address of an endpoint" in done.stderr
     assert flag_of("base_url").read(" http://localhost:1/v1 ") == "http://localhost:1/v1"
 
 

@@ -287,3 +287,13 @@ def forbid_reading(monkeypatch: pytest.MonkeyPatch, layout: type) -> None:
         raise AssertionError("the source was read again")
 
     monkeypatch.setattr(layout, "documents", documents)
+
+
+def test_repeated_rows_are_named_by_their_lines_and_are_part_of_the_fingerprint(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "repeats")
+    rows = ('{"id": "a", "text": "one"}', "", "", '{"id": "b", "text": "two"}', '{"id": "a", "text": "other"}')
+    (folder / "corpus.jsonl").write_text("\n".join(rows) + "\n")
+    dataset = load(folder)
+    states(dataset.notices[0], "1 repeated rows", "'a'", "line 1", "corpus.jsonl:5")
+    assert dataset.corpus.fingerprint == "b6ce26514ac212ceb1a235640720a0ef"  # records and packs name it
+    assert dataset.corpus.fingerprint != Corpus.of([("a", "other"), ("b", "two")]).fingerprint

@@ -1,5 +1,6 @@
 """Chat models behind the chat server on loopback, opened, asked and read as their tests need it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, Generation, Message, RawAnswer, Sampling
-from r2med.models.llm.journal import JournalEntry, open_journal
+from r2med.models.llm.journal import JournalEntry, open_journal, request_key
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, Price
 from support.chat_server import Server
@@ -62,3 +63,12 @@ def one(outcomes: list[Generation | Failure], kind: str) -> Failure:
     assert outcome.kind == kind, outcome
     assert "\n" not in outcome.message
     return outcome
+
+
+def unanswered(chat: JournaledChat, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
+    """Return the distinct requests that `complete` would ask. Nothing is asked."""
+    by_key = {request_key(chat._raw_key(), chat._repeated(request)): request for request in requests}
+    with open_journal(chat._store) as journal:
+        entries = journal.get(list(by_key))
+    read = chat._cleaning(keep_cut)
+    return [request for key, request in by_key.items() if key not in entries or chat._is_outdated(entries[key], read)]

@@ -31,9 +31,6 @@ class ScriptedChat:
     def about(self, *datasets: str) -> Self:
         return self
 
-    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
-        return list(requests)
-
     def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         return [answer if isinstance(answer, Failure) else _as_it_is(answer) for answer in self.answers(requests)]
 

@@ -57,14 +57,12 @@ def test_rows_come_back_as_they_were(file: Path) -> None:
         assert table.get([key(0)]) == {key(0): b"new"}
 
 
-def test_all_rows_are_read_in_parts_and_the_newest_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_are_read_in_parts(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("r2med.foundation.store.rows._ROWS_AT_ONCE", 3)
     with Rows(file, NOUN) as table:
         for number in range(10):
             table.put({key(number): b"%d" % number})
         assert [value for _, value in table.items()] == [b"%d" % number for number in range(10)]
-        assert table.newest(2) == [b"9", b"8"]
-        assert table.newest(2, containing=b"4") == [b"4"]
 
 
 def test_rows_that_are_not_made_durable_survive_the_end_of_their_process(file: Path) -> None:

@@ -27,7 +27,7 @@ from r2med.models.llm.journal import answers_by_model, decoded_answer, journal_f
 from r2med.models.llm.journaled import JournaledChat
 from support import chat_server as api
 from support.by_day import some_by_day
-from support.chat_models import ask, card, numbered, opened, texts
+from support.chat_models import ask, card, numbered, opened, texts, unanswered
 from support.chat_server import Server
 from support.keys import KEY
 from support.processes import PATIENCE, started, wait_for
@@ -41,7 +41,7 @@ def test_a_second_model_asks_nothing_and_needs_no_key(
     first = opened(server, home).complete(numbered(3))
     monkeypatch.delenv("OPENAI_API_KEY")
     chat = opened(server, home, budget=0.0)
-    assert chat.unanswered(numbered(4)) == numbered(4)[3:]
+    assert unanswered(chat, numbered(4)) == numbered(4)[3:]
     assert chat.complete(numbered(3)) == first
     assert answers_cost(first, card()).completion_tokens == 15
     assert len(server.requests) == 3

@@ -13,7 +13,7 @@ from r2med.models.llm.chat import Failure, Generation, RawAnswer
 from r2med.models.llm.journal import journal_file
 from r2med.models.llm.journaled import JournaledChat
 from support import chat_server as api
-from support.chat_models import ask, card, one, opened, texts
+from support.chat_models import ask, card, one, opened, texts, unanswered
 from support.chat_server import Server, reply_to
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -82,7 +82,7 @@ def test_a_local_server_is_asked_again_for_unusable_answers_only_on_request(serv
     of_an_earlier_run(home)  # as after a kill: what was answered stays as it is
     one(opened(server, home).complete(ask("gout", "asthma"))[:1], "empty")
     assert len(server.requests) == 2
-    assert opened(server, home, ask_again=True).unanswered(ask("gout", "asthma")) == ask("gout")
+    assert unanswered(opened(server, home, ask_again=True), ask("gout", "asthma")) == ask("gout")
     assert texts(opened(server, home, ask_again=True).complete(ask("gout"))) == [reply_to("gout")]
     of_an_earlier_run(home)
     texts(opened(server, home, ask_again=True).complete(ask("gout", "asthma")))
@@ -118,5 +118,5 @@ def test_a_cut_passage_is_kept_if_useful_and_not_asked_again(server: Server, hom
     assert isinstance(got, Generation) and (got.text, got.finish_reason) == ("Gout hurts.", "length")
     one(chat.complete(ask("gout")), "truncated")
     of_an_earlier_run(home)
-    assert opened(server, home).unanswered(ask("gout"), keep_cut=True) == []
-    assert len(opened(server, home, ask_again=True).unanswered(ask("gout"))) == len(server.requests) == 1
+    assert unanswered(opened(server, home), ask("gout"), keep_cut=True) == []
+    assert len(unanswered(opened(server, home, ask_again=True), ask("gout"))) == len(server.requests) == 1

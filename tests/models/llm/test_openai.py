@@ -19,7 +19,7 @@ from r2med.models.llm.costs import answers_cost
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.openai_protocol import MalformedReply, Reply
 from support import chat_server as api
-from support.chat_models import PATIENT, ask, card, numbered, one, opened, setup, texts
+from support.chat_models import PATIENT, ask, card, numbered, one, opened, setup, texts, unanswered
 from support.chat_server import Server, reply_to
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -175,7 +175,7 @@ def test_an_answer_is_saved_before_the_stream_is_closed(server: Server, home: Pa
     kept: list[bool] = []
 
     async def drain(answer: HTTPAnswer, seconds: float) -> None:
-        kept.append(not chat.unanswered(ask("gout")))
+        kept.append(not unanswered(chat, ask("gout")))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HTTPAnswer, "drain", drain)
@@ -191,7 +191,7 @@ def test_an_answer_is_saved_before_its_bill_arrives_and_the_bill_is_added(server
 
     async def take(events: AsyncIterator[bytes], reply: Reply, until_complete: bool = False) -> None:
         if not until_complete:  # what comes is the bill
-            kept.append(not chat.unanswered(ask("gout")))
+            kept.append(not unanswered(chat, ask("gout")))
         await real(events, reply, until_complete)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -11,7 +11,7 @@ from r2med.models.llm import openai
 from r2med.models.llm.chat import Failure, Generation
 from r2med.models.llm.journaled import open_chat
 from support import chat_server as api
-from support.chat_models import card, numbered, one, opened, setup
+from support.chat_models import card, numbered, one, opened, setup, unanswered
 from support.chat_server import Server
 from support.loopback import nobody_listening
 
@@ -129,7 +129,7 @@ def test_running_requests_are_saved_when_everything_stops(server: Server, home: 
     with pytest.raises(UserError):
         opened(server, home, concurrency=2).complete(numbered(10))
     assert server.served["question 0"] == 1 and len(server.requests) < 10
-    asked_again = [request.messages[-1].content for request in opened(server, home).unanswered(numbered(10))]
+    asked_again = [request.messages[-1].content for request in unanswered(opened(server, home), numbered(10))]
     assert asked_again == [f"question {i}" for i in range(10) if f"question {i}" not in server.served]
 
 
@@ -140,7 +140,7 @@ def test_an_endpoint_with_a_dozen_equal_failures_is_given_up(server: Server, hom
     with pytest.raises(UserError, match=said):
         opened(server, home, concurrency=1, attempts=2).complete(numbered(100))
     assert len(server.requests) == 5 + 2 * 12
-    assert len(opened(server, home).unanswered(numbered(100))) == 95, "what was answered is kept"
+    assert len(unanswered(opened(server, home), numbered(100))) == 95, "what was answered is kept"
 
 
 def test_failures_of_the_questions_themselves_are_no_reason_to_give_up(server: Server, home: Path) -> None:

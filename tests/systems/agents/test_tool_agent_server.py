@@ -210,6 +210,7 @@ def test_the_tool_of_an_agent_may_be_a_whole_system_and_its_costs_are_added_up(t
             TOOL: 8 * 20,
             "listwise(any)@3": 21 * 8,
         }
+        assert all(need.calls is None for need in row.needs if need.most_calls), "the agent decides how often"
         record = evaluate(system, data, tmp_path / "out", store=runtime.store)
         (stage,) = record.stages
         asked = len(server.requests)

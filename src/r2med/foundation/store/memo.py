@@ -102,10 +102,6 @@ class Memo(Generic[Value]):
         """Return the answers that exist and are valid."""
         return _valid({key: self._decode(content) for key, content in self._rows.get(keys).items()})
 
-    def newest(self, count: int, containing: bytes = b"") -> list[Value]:
-        """Return the newest valid answers whose bytes contain `containing`, at most `count`."""
-        return list(_valid(dict(enumerate(map(self._decode, self._rows.newest(count, containing))))).values())
-
     def put(self, answers: Mapping[bytes, Value]) -> None:
         """Save answers, all or none. After this returns, a kill cannot lose them.
 

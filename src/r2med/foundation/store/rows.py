@@ -89,11 +89,6 @@ class Rows:
             yield from ((key, value) for _, key, value in rows)
             last = rows[-1][0]
 
-    def newest(self, count: int, containing: bytes = b"") -> list[bytes]:
-        """Return the values of the newest rows whose value contains these bytes, at most `count`."""
-        statement = f"SELECT value FROM {self._table} WHERE instr(value, ?) ORDER BY rowid DESC LIMIT ?"
-        return [value for (value,) in self._select(statement, containing, count)]
-
     def _select(self, statement: str, *values: object) -> list[Any]:
         return self.database.read(lambda sql: sql.execute(statement, values).fetchall())
 

@@ -292,9 +292,6 @@ class ChatModel(Protocol):
     def about(self, *datasets: str) -> ChatModel:
         """Return this LLM for questions about some datasets. Saved answers get the labels of these datasets."""
 
-    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
-        """Return the distinct requests that `complete` would ask. Nothing is asked."""
-
     def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         """Answer every request, in order. Requests that were answered before are not asked again.
 

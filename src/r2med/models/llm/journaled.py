@@ -101,17 +101,6 @@ class JournaledChat:
         chat._store = self._store.about(*datasets)
         return chat
 
-    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
-        """Return the distinct requests that `complete` would ask. Nothing is asked."""
-        model = self._raw_key()
-        by_key = {request_key(model, self._repeated(request)): request for request in requests}
-        with open_journal(self._store) as journal:
-            entries = journal.get(list(by_key))
-        read = self._cleaning(keep_cut)
-        return [
-            request for key, request in by_key.items() if key not in entries or self._is_outdated(entries[key], read)
-        ]
-
     def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         """Answer every request, in order. Answers in the journal are not asked again."""
         return self._outcomes(requests, self._cleaning(keep_cut))

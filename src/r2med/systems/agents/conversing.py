@@ -112,7 +112,8 @@ class ConversingStage(PromptedStage):
         source = self.source(runtime)
         if not isinstance(source, LocalSearch):
             return by.needs(size.times(own), runtime) if own else []
-        return by.needs(size.times(self.max_searches + own), runtime)
+        needs = by.needs(size.times(self.max_searches + own), runtime)
+        return [_at_most(need) if need.most_calls else need for need in needs]
 
     def example(self, dataset: Dataset, runtime: Runtime) -> ChatRequest | None:
         """Return the first request of the first conversation."""
@@ -201,6 +202,11 @@ class TaggedStage(ConversingStage):
     def raw_template(self, card: LLMCard) -> str:
         """Return the chat template of a raw text; empty if messages are sent."""
         return (self.template or card.chat_template) if self.via == "completion" else ""
+
+
+def _at_most(need: Needs) -> Needs:
+    """Return the calls of searches without a usual number: the LLM of the agent decides how often it searches."""
+    return replace(need, calls=None, read=None, written=None, dollars=None, seconds=None)
 
 
 def source_of(

@@ -151,12 +151,16 @@ class CpuProducts:
 
         def score(some: Sequence[Pairs]) -> None:
             for texts, numbers, own_lines, own_places in some:
-                scores[numbers] = self._queries.scores(texts, own_lines, own_places, longest)
+                scores[numbers] = self._queries.scores(texts, own_lines, own_places)
 
         pairs = list(self._pairs(tile, lines, places))
         vectors = len(lines) * sum(len(texts.vectors) for _, texts in tile) // sum(len(texts) for _, texts in tile)
         shares = min(len(pairs), 1 + vectors // MIN_SHARED)
         share(score, [pairs[number::shares] for number in range(shares)], self._pool)
+        doubtful = np.flatnonzero(self._queries.doubtful(scores, lines, longest))
+        for texts, numbers, own_lines, own_places in self._pairs(tile, lines[doubtful], places[doubtful]):
+            documents = texts.taken(own_places, self._queries.buffers)
+            scores[doubtful[numbers]] = self._queries.scores_in_order(own_lines, documents)
         return scores
 
     def _pairs(self, tile: Sequence[Part], lines: Places, places: Places) -> Iterator[Pairs]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from r2med.models.encoders.encoder import Vectors
 from r2med.systems.retrieve.exact.text_vectors import Buffers, Exact, Places, TextVectors
 
 QUERY_VECTORS = 1 << 10
@@ -28,6 +29,8 @@ class Queries:
             bad = np.searchsorted(texts.starts, np.flatnonzero(~finite)[0], side="right") - 1
             raise ValueError(f"query {bad} has NaN or infinite values")
         vectors = texts.vectors.astype(np.float64)
+        self.singles: Vectors = texts.vectors
+        """The vectors of all queries in float32."""
         self.texts, self.cosine = TextVectors(vectors, texts.offsets), cosine
         self.norms: Exact = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         """Lengths of the query vectors."""
@@ -47,10 +50,14 @@ class Queries:
         """Return True if all queries and these documents have one vector each."""
         return self.texts.offsets is None and documents.offsets is None
 
-    def scores(self, documents: TextVectors, lines: Places, places: Places, longest: float) -> Exact:
-        """Return the scores of pairs of a query and a document, whose vectors have at most a given length."""
+    def scores(self, documents: TextVectors, lines: Places, places: Places) -> Exact:
+        """Return the scores of pairs of a query and a document. The order of their sums depends on the other pairs."""
         if self.is_single(documents):
-            return self.scores_in_order(lines, documents.taken(places, self.buffers))
+            vectors = self.buffers.taken("documents", documents.vectors, places)
+            different = lines[:1] if (lines == lines[0]).all() else lines
+            queries = self.buffers.taken("queries", self.singles, different)
+            # NumPy converts to float64 in buffers, whose ends may split a sum.
+            return self._scaled(np.einsum("ij,ij->i", vectors, queries, dtype=np.float64), self.norms[lines], vectors)
         chosen, line_of = np.unique(lines, return_inverse=True)
         wanted, place_of = np.unique(places, return_inverse=True)
         texts, scores = documents.taken(wanted, self.buffers), np.empty((len(chosen), len(wanted)))
@@ -62,10 +69,7 @@ class Queries:
             np.matmul(asked.vectors[here], texts.vectors.T, out=products)
             largest = texts.largest(self._scaled(products, norms[here], texts.vectors))
             scores[begin:end] = asked.part(begin, end).sums(largest)
-        pairs: Exact = scores[line_of, place_of]
-        doubtful = np.flatnonzero(self.doubtful(pairs, lines, longest))
-        pairs[doubtful] = self.scores_in_order(lines[doubtful], documents.taken(places[doubtful], self.buffers))
-        return pairs
+        return np.asarray(scores[line_of, place_of])
 
     def scores_in_order(self, lines: Places, documents: TextVectors) -> Exact:
         """Return the score of each document, in float64, with the query of its place in `lines`.
@@ -74,10 +78,7 @@ class Queries:
         could depend on neighbouring vectors, and duplicates could get different scores.
         """
         if self.is_single(documents):
-            asked = lines[:1] if len(lines) and (lines == lines[0]).all() else lines
-            queries = self.buffers.array("queries", (len(asked), self.texts.vectors.shape[1]), np.float64)
-            np.take(self.texts.vectors, asked, axis=0, out=queries, mode="clip")
-            products = np.einsum("ij,ij->i", documents.vectors, queries)
+            products = np.einsum("ij,ij->i", documents.vectors, self.texts.vectors[lines])
             return self._scaled(products, self.norms[lines], documents.vectors)
         scores = np.zeros(len(lines))
         for place, line in enumerate(lines.tolist()):
@@ -91,7 +92,7 @@ class Queries:
         """Return products of queries and documents, or their cosines."""
         if not self.cosine:
             return products
-        lengths = np.sqrt(np.einsum("ij,ij->i", documents, documents))
+        lengths = np.sqrt(np.einsum("ij,ij->i", documents, documents, dtype=np.float64))
         both = norms * lengths
         return np.asarray(np.divide(products, both, out=products, where=both > 0))
 

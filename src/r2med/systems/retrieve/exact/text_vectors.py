@@ -36,6 +36,11 @@ class Buffers(threading.local):
             self._arrays[name] = np.empty(size, kind)
         return self._arrays[name][:size].reshape(shape)
 
+    def taken(self, name: str, vectors: npt.NDArray[Any], rows: Places) -> npt.NDArray[Any]:
+        """Return a copy of some vectors. The next one of this name and thread overwrites it."""
+        out = self.array(f"{name} {vectors.dtype}", (len(rows), vectors.shape[1]), vectors.dtype)
+        return np.take(vectors, rows, axis=0, out=out, mode="clip")
+
 
 @dataclass(frozen=True)
 class TextVectors:
@@ -99,10 +104,8 @@ class TextVectors:
             sizes = self.sizes[places]
             offsets = np.append(np.int64(0), np.cumsum(sizes))
             places = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        shape = len(places), self.vectors.shape[1]
-        stored = buffers.array(f"stored {self.vectors.dtype}", shape, self.vectors.dtype)
-        doubles = buffers.array("doubles", shape, np.float64)
-        np.take(self.vectors, places, axis=0, out=stored, mode="clip")
+        stored = buffers.taken("stored", self.vectors, places)
+        doubles = buffers.array("doubles", stored.shape, np.float64)
         doubles[:] = stored
         return TextVectors(doubles, offsets)
 
