@@ -174,7 +174,7 @@ class RayEngine:
             except ray.exceptions.RayError as error:
                 if "No module named" not in str(error) and "import" not in str(error):
                     raise
-                there = {"r2med": "no r2med that can be imported"}
+                there = {"r2med": "that cannot be imported"}
             if difference := _difference(versions(), there):
                 fix = "install the same r2med and Python on every node"
                 raise UserError(f"node {worker.host} is refused: it has {difference}; {fix}")
