@@ -135,7 +135,7 @@ PAUSED = """
 import pathlib, sys, time
 
 def pause(event, arguments):
-    if event == "os.mkdir" and "bm25-postings" in str(arguments[0]):
+    if event == "open" and "locks/bm25-postings" in str(arguments[0]):
         pathlib.Path(__file__).with_name("paused").touch()
         time.sleep(600)
 
