@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,12 @@ class Workspace:
         return {str(path.relative_to(self.out)): _content(path) for path in files}
 
     def leftovers(self) -> list[str]:
-        """Whatever is not a finished file."""
+        """Files and folders of work in progress, as `held` of store/locks.py names them.
+
+        A process that is killed while it makes a folder may leave an empty one without a name, which nobody misses.
+        """
         paths = [path for folder in (self.home, self.out) for path in folder.rglob("*")]
-        return [str(path) for path in paths if "~" in path.name]
+        return [str(path) for path in paths if re.fullmatch(r"\..+\.[0-9a-f]{32}\.tmp", path.name)]
 
 
 def _content(path: Path) -> Any:

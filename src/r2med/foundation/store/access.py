@@ -15,11 +15,13 @@ def private_folder(folder: Path) -> None:
         # Another user of the group must never find it with a mode that the umask gave it.
         new = missing.with_name(f".{uuid.uuid4().hex}.tmp")
         new.mkdir(mode=0o700)
-        give_access(new)
         try:
-            new.rename(missing)
-        except OSError:  # another process made it, and put something into it
-            new.rmdir()
+            give_access(new)
+            with contextlib.suppress(OSError):  # another process made it, and put something into it
+                new.rename(missing)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                new.rmdir()
 
 
 def give_access(path: Path, file: int | None = None) -> None:

@@ -30,7 +30,7 @@ from r2med.foundation.store.access import give_access, private_folder
 from r2med.foundation.store.dataset_labels import Labels, add_labels
 from r2med.foundation.store.files import map_array, sync, write_atomically
 from r2med.foundation.store.library_versions import note_versions
-from r2med.foundation.store.locks import exclusive, held
+from r2med.foundation.store.locks import exclusive, held, tidy
 from r2med.foundation.store.reads import current_reads
 
 log = logging.getLogger("r2med")
@@ -166,8 +166,9 @@ class Store:
         """Return the artefact, and build it with `build(folder)` if it is missing. One process builds, others wait.
 
         `build` writes files into the folder and returns metadata. The duration is added as `seconds`, unless the
-        metadata has it already.
+        metadata has it already. Work of dead processes is removed, also if nothing is missing.
         """
+        tidy(self._work)
         if (artefact := self.get(kind, key)) is not None:
             return artefact
         with self._locked(kind, key), self.scratch() as work:
@@ -230,7 +231,12 @@ class Store:
 
         Afterwards it is removed. At the beginning, those of dead processes are.
         """
-        return held(self._output / SCRATCH / "work", private_folder)
+        return held(self._work, private_folder)
+
+    @property
+    def _work(self) -> Path:
+        """The path beside which work in progress lies under hidden names."""
+        return self._output / SCRATCH / "work"
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None if it is missing or unreadable."""

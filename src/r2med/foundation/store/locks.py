@@ -51,11 +51,11 @@ def held(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     try:
         yield work
     finally:
-        try:
-            _remove(work)
-        finally:
+        with contextlib.ExitStack() as ends:
             if handle is not None:
-                os.close(handle)
+                ends.callback(os.close, handle)
+            ends.callback(_remove, work)  # a signal may stop the next line
+            _remove(work)
 
 
 def tidy(path: Path) -> None:
