@@ -51,6 +51,11 @@ def note_versions(meta: Mapping[str, Any]) -> None:
                 noted.setdefault(name, set()).update(one for one in each if isinstance(one, str))
 
 
+def joined(some: Versions, others: Versions) -> Versions:
+    """Return the versions behind vectors that were made at two times."""
+    return {name: sorted({*some.get(name, ()), *others.get(name, ())}) for name in sorted({*some, *others})}
+
+
 def listed(noted: Mapping[str, set[str]]) -> Versions:
     """Return noted versions, sorted."""
     return {name: sorted(noted[name]) for name in sorted(noted)}

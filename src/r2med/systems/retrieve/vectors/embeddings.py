@@ -33,7 +33,7 @@ from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.work import THREADS, Engine, Key
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import allow_open_files, write_array
-from r2med.foundation.store.library_versions import note_versions, versions_of
+from r2med.foundation.store.library_versions import joined, versions_of
 from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, receiving
 from r2med.models.encoders.passages import encode_passages
 from r2med.models.encoders.ragged import Ragged
@@ -127,9 +127,8 @@ class EncodeShard:
         if taken is None:
             vectors = self.encoded(shard, texts, positions)
         else:
-            note_versions({"versions": taken.versions})
             others = np.setdiff1d(positions, taken.positions).tolist()
-            vectors, versions = taken.vectors, versions if others else {}
+            vectors, versions = taken.vectors, joined(taken.versions, versions if others else {})
             if others:
                 encoded = self.encoded(shard, [texts[position] for position in others], others)
                 _check_same_width([encoded, taken.vectors])
