@@ -31,7 +31,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
             "PIECE_VECTORS": 30,
             "QUERY_VECTORS": 20,
             "QUERIES_AT_ONCE": 2,
-            "PAIRS_PER_THREAD": 3,
+            "PAIRS_AT_ONCE": 3,
             "TILE_DOCUMENTS": 40,
             "TILE_SCORES": 1,
         },

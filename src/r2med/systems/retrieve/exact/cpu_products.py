@@ -31,9 +31,8 @@ PIECE_VECTORS = 1 << 12
 QUERIES_AT_ONCE = 8
 """Number of queries whose candidates are chosen together. Each step of NumPy gives up the interpreter lock and waits
 for it, so that many short steps in many threads take longer than few long ones."""
-PAIRS_PER_THREAD = 32
-"""Number of pairs scored at a time, for each thread. Few fit into the cache; with more threads, each step waits longer
-for the interpreter lock."""
+PAIRS_AT_ONCE = 1 << 10
+"""Number of pairs that a thread scores at a time. With fewer, each step waits longer for the interpreter lock."""
 MIN_SHARED = 1 << 9
 """Minimum number of document vectors that a thread scores. To wake it for fewer takes longer."""
 SAFE_SQUARES = (2.0**-80, 2.0**100)
@@ -172,13 +171,12 @@ class CpuProducts:
         parts = np.searchsorted(starts[1:], places, side="right").astype(np.min_scalar_type(len(tile)))
         order = np.argsort(parts, kind="stable")  # Numbers of 16 bits are sorted in linear time.
         bounds = np.searchsorted(parts[order], np.arange(len(tile) + 1)).tolist()
-        at_once = PAIRS_PER_THREAD * cores()
         for (_, texts), start, (begin, end) in zip(tile, starts.tolist(), pairwise(bounds), strict=False):
             own = order[begin:end]
             if begin == end:
                 continue
             if self._queries.is_single(texts):
-                cuts: Any = np.arange(at_once, len(own), at_once)
+                cuts: Any = np.arange(PAIRS_AT_ONCE, len(own), PAIRS_AT_ONCE)
             else:
                 own = own[np.argsort(places[own], kind="stable")]
                 documents, firsts = np.unique(places[own], return_index=True)
