@@ -36,7 +36,7 @@ def looking_at_plan(look: Callable[[Any], None]) -> Iterator[None]:
 def plan(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
     """Return what a call would do, fetch and ask, like `--plan`: `plan(r2med.run, "bm25", data="demo")`.
 
-    Nothing is run, asked or written. Raises UserError if the function has no plan.
+    Nothing is run or asked. Raises UserError if the function has no plan.
     """
     return seen_plan(lambda made: made, function, *arguments, **settings)
 

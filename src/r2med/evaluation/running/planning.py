@@ -33,7 +33,7 @@ from r2med.models.llm.costs import approximate_tokens
 from r2med.systems.system import System
 
 SAMPLE = 200
-"""Number of documents whose mean length stands for all."""
+"""Number of documents in the sample that the mean length is taken from."""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ class Needs:
     most_dollars: float | None = 0.0
     """Price of all calls, if every answer uses its whole limit of tokens."""
     seconds: float | None = 0.0
+    """Seconds of the work."""
     fetch: float | None = 0.0
     """Bytes of weights to download."""
     memory: float | None = 0.0

@@ -274,7 +274,7 @@ def _check_same(host: str, here: Key | None, there: Key) -> None:
 
 
 def _difference(here: Key, there: Key) -> str:
-    """Return the first difference of two keys in words; empty if there is none."""
+    """Return the first difference of two keys in words, or an empty text if they are equal."""
     for name in sorted({*here, *there}):
         if here.get(name) != there.get(name):
             return f"{name} {there.get(name)} instead of {here.get(name)}"

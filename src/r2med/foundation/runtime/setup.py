@@ -79,7 +79,7 @@ def _folder(path: Path) -> Path:
 
 
 def _address(typed: str) -> str:
-    """Return a typed address. Raises UserError if it is empty, which in Python stands for none."""
+    """Return a typed address. Raises UserError if it is empty: in Python, that means that no address is given."""
     if not typed.strip():
         raise SettingError("base_url", typed, "give the address of an endpoint, such as http://localhost:8000/v1")
     return typed.strip()
