@@ -6,6 +6,7 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.needs import Size
 from r2med.foundation.engine.work import Threads
 from r2med.models.llm.chat import Failure, RawAnswer
