@@ -159,7 +159,7 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
 
     for _ in range(2):
         try:
-            return runtime.models.get(key, load).value
+            return runtime.models.get(key, load)
         except Exception as error:
             if not devices.is_out_of_memory(error):
                 raise
