@@ -1,18 +1,26 @@
 """Repeats: each asks LLMs and shuffles anew, has its own record, and is paid for once."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import r2med
 from r2med import System
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.results import DETERMINISTIC, ONE_RUN
 from r2med.evaluation.running.run_page import run_page
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage, depth_field
 from r2med.foundation.store import Store
+from r2med.systems.rerank.reranking import Reranked, reranked
+from r2med.systems.retrieve.bm25.bm25_retriever import BM25
+from r2med.systems.retrieve.retriever import SearchQuery
 from support import chat_server as api
 from support.chat_server import Server, by_seed, seeds
 from support.facts import states
@@ -29,21 +37,21 @@ def test_each_repeat_asks_anew_and_has_its_own_record(
 ) -> None:
     out = tmp_path / "out"
     results = r2med.run("hyde(m) → bm25", data, repeats=3, out=out, setup=runtime)
-    (cell,) = results
+    (row,) = results.rows
     queries = len(data.queries)
-    assert [record.repeat for record in cell.records] == [0, 1, 2]
-    assert [record.settings.get("repeat") for record in cell.records] == [None, 1, 2]
+    assert [record.repeat for record in row.records] == [0, 1, 2]
+    assert [record.settings.get("repeat") for record in row.records] == [None, 1, 2]
     assert len(served.requests) == 3 * queries and len({*seeds(served)}) == 3
-    assert len({record.settings["generations"] for record in cell.records}) == 3
-    assert len({record.seeds["expand llm"] for record in cell.records}) == 3
-    assert {record.seeds["expand llm"] for record in cell.records} == {*seeds(served)}
+    assert len({record.settings["generations"] for record in row.records}) == 3
+    assert len({record.seeds["expand llm"] for record in row.records}) == 3
+    assert {record.seeds["expand llm"] for record in row.records} == {*seeds(served)}
     files = [path for path in out.rglob("*.json") if ".traces" not in path.name]
     assert sorted(Record.read(path).repeat for path in files) == [0, 1, 2]
-    mean = sum(record.mean["nDCG@10"] for record in cell.records) / 3
-    assert cell.means["nDCG@10"] == pytest.approx(mean)
+    mean = sum(record.mean["nDCG@10"] for record in row.records) / 3
+    assert row.scores() == [pytest.approx(mean)]
     again = r2med.run("hyde(m) → bm25", data, repeats=4, out=out, setup=runtime)
     assert len(served.requests) == 4 * queries, "only the new repeat is asked"
-    assert [cell.reused for cell in again] == [3]
+    assert again.reused == 3
 
 
 def test_repeat_0_is_the_single_run_of_today(served: Server, data: Dataset, runtime: Runtime, tmp_path: Path) -> None:
@@ -76,6 +84,32 @@ def test_shuffles_differ_between_repeats_and_are_the_same_when_run_again(tmp_pat
     outcomes = [system.in_repeat(number).run(data, runtime.store, 9) for number in (0, 1, 1)]
     one, other, again = (list(outcome.run.id_lists()) for outcome in outcomes)
     assert one != other and other == again
+
+
+class Sampling(Stage, kind="rerank"):
+    """Order the candidates by chance, with a model that is slow to load."""
+
+    name: str = "sampling"
+    depth: int = depth_field(3)
+    loaded: ClassVar[list[object]] = []
+
+    def varies(self, runtime: Runtime) -> bool:
+        return True
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        return {**self.settings(), "repeat": runtime.setup.repeat}
+
+    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, runtime: Runtime) -> Reranked:
+        runtime.part((self, "model"), lambda: self.loaded.append(object()))
+        chance = np.random.default_rng(runtime.setup.repeat)
+        return Reranked(reranked(run, self.depth, [chance.random(min(self.depth, int(count))) for count in run.found]))
+
+
+def test_a_model_of_ones_own_is_loaded_once_for_all_repeats(data: Dataset, runtime: Runtime) -> None:
+    Sampling.loaded.clear()
+    results = r2med.run(System(BM25(), None, (Sampling(),), runtime), data, repeats=3, out=None, setup=runtime)
+    assert len(results.records) == 3 and len({record.key for record in results.records}) == 3
+    assert len(Sampling.loaded) == 1
 
 
 @pytest.mark.parametrize(
@@ -118,7 +152,7 @@ def test_a_local_llm_varies_unless_it_takes_the_likeliest_token(tmp_path: Path) 
 def test_a_system_that_does_not_vary_is_run_once_and_says_so(tmp_path: Path, data: Dataset) -> None:
     runtime = scripted(tmp_path, "an answer")
     results = r2med.run(["bm25", "hyde(script) → bm25"], data, repeats=5, out=tmp_path / "out", setup=runtime)
-    assert [len(cell.records) for cell in results] == [1, 1]
+    assert [len(row.records) for row in results.rows] == [1, 1]
     assert [stage.varies for record in results.records for stage in record.stages] == [False] * 3
     assert [row[-3] for row in results.table().rows] == [DETERMINISTIC] * 2
     assert r2med.evaluate(System.parse("bm25", runtime).in_repeat(3), data).repeat == 0
@@ -150,6 +184,6 @@ def test_an_error_in_a_later_repeat_keeps_the_earlier_ones(
 ) -> None:
     served.script = [by_seed] * len(data.queries) + [api.refuse(401)] * 99
     results = r2med.run("hyde(m) → bm25", data, repeats=2, out=tmp_path / "out", setup=runtime)
-    (cell,) = results
-    assert len(cell.records) == 1 and not results.complete
-    states(cell.error, "repeat 1", "401")
+    (row,) = results.rows
+    assert len(row.records) == 1 and not results.complete
+    states(row.errors[0], "repeat 1", "401")

@@ -15,8 +15,7 @@ from r2med.foundation.runtime.stages import Stage
 from r2med.models.llm.chat import ChatModel
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
-from r2med.models.prompts.prompt_sets import find_set
-from r2med.models.prompts.templates import kind_of, log_origin, open_templates
+from r2med.models.prompts.templates import find_set, kind_of, log_origin, open_templates
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,8 @@ class PromptedStage(Stage):
 
     def opened(self, runtime: Runtime) -> OpenedLLM:
         """Return the LLM and the templates. Nothing is asked, and no key is needed until an answer is missing."""
-        return runtime.part((self, "llm", runtime.store.labels), lambda: self.open_llm(runtime))
+        key = self, "llm", runtime.store.labels, runtime.setup.repeat
+        return runtime.part(key, lambda: self.open_llm(runtime))
 
     def open_llm(self, runtime: Runtime) -> OpenedLLM:
         """Open the LLM and find the templates. Raises UserError if there is no such LLM or set."""
