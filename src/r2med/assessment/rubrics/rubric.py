@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from r2med.assessment.rubrics.item import Item, ItemId
 from r2med.foundation.core.errors import UserError, checked_name
-from r2med.foundation.core.names import Catalogue, read_card_file
+from r2med.foundation.core.names import Catalogue
 from r2med.foundation.store.files import refuse_device
 from r2med.models.ask.answers import LLMAnswer, Text, field_reader, number_up_to, word_of
 from r2med.models.prompts.templates import Template
@@ -300,6 +300,6 @@ def find_rubric(name: str) -> Rubric:
         return RUBRICS.card(name)
     refuse_device(path)
     try:
-        return read_card_file(Rubric, path, checked_name(path.stem, "rubric"))
+        return RUBRICS.read_file(path, checked_name(path.stem, "rubric"))
     except OSError as error:
         raise UserError(f"{path}: this rubric cannot be read ({error.strerror})") from None
