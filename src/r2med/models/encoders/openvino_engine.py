@@ -6,14 +6,16 @@ import warnings
 from copy import copy
 from shlex import quote
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from r2med.foundation.core.errors import UserError
 from r2med.models.encoders.devices import is_out_of_memory, load_openvino
-from r2med.models.encoders.transformer import Forward
+
+if TYPE_CHECKING:
+    from r2med.models.encoders.transformer import Forward
 
 
 def compiled(forward: Forward, backend: str) -> Forward:
