@@ -16,7 +16,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store, digest
-from r2med.foundation.store.locks import tidy
+from r2med.foundation.store.sharing import tidy
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.system import System
 

@@ -21,7 +21,7 @@ from r2med.foundation.runtime.stages import Stage, argument, key_of, with_nested
 from r2med.models.llm.chat import Failure
 from r2med.models.llm.costs import failed_queries, failure_kinds, is_priced
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
-from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
+from r2med.models.prompts.templates import PROMPTS_MEANING
 from r2med.systems.agents.conversation import Answered, Chosen, Conversation
 from r2med.systems.agents.conversing import Conversed, ConversingLLM, ConversingStage, source_of
 from r2med.systems.agents.dialogue import SpendingLimit

@@ -16,7 +16,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.costs import failed_queries, failure_kinds
 from r2med.models.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm
-from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
+from r2med.models.prompts.templates import PROMPTS_MEANING
 from r2med.systems.agents.conversation import Answered, Conversation
 from r2med.systems.agents.conversing import TaggedStage, source_of
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL

@@ -11,8 +11,8 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import Retrieving
 from r2med.foundation.runtime.stages import SignedNumbers, Stage, argument
 from r2med.models.llm.llm_cards import Cleaning, LLMCard, resolve_llm, with_own_file
-from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.models.prompts.prompted_stage import PromptedStage
+from r2med.models.prompts.templates import PROMPTS_MEANING
 from r2med.systems.expand.expansion import (
     Joining,
     JoiningChoice,
