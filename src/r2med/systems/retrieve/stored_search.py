@@ -20,8 +20,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, described, key_of
 from r2med.foundation.store import Artefact, digest
 from r2med.foundation.store.files import write_array
-from r2med.foundation.store.library_versions import listed, noted_versions
-from r2med.foundation.store.reads import current_reads
+from r2med.foundation.store.reads import current_reads, noted_reads
 from r2med.systems.retrieve.fused_rankings import DEFAULT_DEPTH, WeightedRanking, fuse_rankings
 from r2med.systems.retrieve.retriever import NO_REPORT, Searched, SearchQuery
 
@@ -89,12 +88,12 @@ def _kept(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k:
     run_key = digest(["run", VERSION, TIE_RULE, key_of(retriever, dataset, runtime), corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
-        with noted_versions() as versions:  # of the libraries that made its vectors
+        with noted_reads() as reads:  # of the libraries that made its vectors
             searched = _search(retriever, dataset, queries, k, runtime)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
         costs = {"cost": searched.cost.as_dict(), "prepared": searched.prepared.as_dict()}
-        return {**costs, **({"versions": listed(versions)} if versions else {})}
+        return {**costs, **({"versions": reads.versions} if reads.versions else {})}
 
     def fault_of(artefact: Artefact) -> str:
         return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
@@ -106,7 +105,7 @@ def _kept(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k:
         artefact = store.make("run", run_key, build)
         if fault := fault_of(artefact):
             raise UserError(f"stage {retriever} returned a ranking that cannot be used: {fault}")
-    if (reads := current_reads()) is not None and reads.searches_again:
+    if any(reads.searches_again for reads in current_reads()):
         _search(retriever, dataset, queries, k, runtime)
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
