@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 import r2med
 from r2med.evaluation.records.record import Record
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, library_versions
+from r2med.foundation.store import Store, reads
 from r2med.foundation.text import analysers, search_languages
 from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
@@ -317,13 +317,13 @@ def test_a_record_states_the_versions_that_made_its_vectors_and_a_difference_is_
 ) -> None:
     inputs = Inputs(tmp_path, random_folder(tmp_path / "data", documents=30))
     weights(inputs)
-    installed = library_versions.installed_versions()
+    installed = reads.installed_versions()
     first = inputs.run(tmp_path / "store", tmp_path / "one")
     assert first.vector_versions == {
         name: [installed[name]] for name in ("sentence-transformers", "torch", "transformers")
     }
     assert "vectors were made with" not in caplog.text
-    monkeypatch.setattr(library_versions, "installed_versions", lambda: {**installed, "torch": "99.0"})
+    monkeypatch.setattr(reads, "installed_versions", lambda: {**installed, "torch": "99.0"})
     later = inputs.run(tmp_path / "store", tmp_path / "two")
     assert later.key == first.key and later.vector_versions == first.vector_versions
     line = f"its stored vectors were made with torch {installed['torch']} (installed: 99.0); fresh (--fresh) encodes"
