@@ -6,7 +6,7 @@ import warnings
 from copy import copy
 from shlex import quote
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,12 +14,9 @@ import torch
 from r2med.foundation.core.errors import UserError
 from r2med.models.encoders.devices import is_out_of_memory, load_openvino
 
-if TYPE_CHECKING:
-    from r2med.models.encoders.transformer import Forward
 
-
-def compiled(forward: Forward, backend: str) -> Forward:
-    """Return the same computation on another engine, in its default precision.
+def compiled(forward: Any, backend: str) -> Any:
+    """Return the same `Forward` with its model on another engine, in that engine's default precision.
 
     Raises UserError if that engine cannot run the model.
     """
@@ -53,7 +50,7 @@ TOLERANCE = 1e-3
 """Maximum mean distance from 1 of the cosine of two states of a token. bfloat16 uses a tenth of it."""
 
 
-def _difference(forward: Forward, engine: Forward) -> float:
+def _difference(forward: Any, engine: Any) -> float:
     """Return the difference between an engine and torch, measured on texts of other lengths than the traced example.
 
     A tracer may read the length of its example as a constant, as it does with the positions of T5.

@@ -57,7 +57,8 @@ def _engine(model: Any, backend: str, name: str) -> Forward | None:
         raise UserError(
             f"backend (--backend {quote(backend)}): model {name} has its own modules, which run only on torch"
         )
-    return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
+    on_engine: Forward = compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
+    return on_engine
 
 
 def _is_plain(model: Any) -> bool:

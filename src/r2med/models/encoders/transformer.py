@@ -43,7 +43,8 @@ class Tower(LocalModel):
                 return forward
             from r2med.models.encoders.openvino_engine import compiled
 
-            return compiled(forward, setup.backend)
+            on_engine: Forward = compiled(forward, setup.backend)
+            return on_engine
 
         with model_loading.loading(card.name, folder):
             tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
