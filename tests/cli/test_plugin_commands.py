@@ -55,7 +55,7 @@ def installed(folder: Path, name: str, entries: str, **modules: str) -> Path:
 @pytest.fixture
 def unplugged() -> Iterator[None]:
     """Look for installed plugins anew, before and after a test."""
-    lookups = (names._installed_stages, names._installed_packages, names._shared, names._warn)
+    lookups = (names._installed_stages, names._installed_packages, names._raw_cards, names._warn)
     for lookup in lookups:
         lookup.cache_clear()
     yield

@@ -219,7 +219,7 @@ def _follow(sent: bytes, out: int, err: int) -> NoReturn:
         if any(added):
             sys.path[1:1] = added
             names = sys.modules["r2med.foundation.core.names"]
-            for kept in (*_installed_plugins(), names._shared):
+            for kept in (*_installed_plugins(), names._raw_cards):
                 kept.cache_clear()
         sys.argv = ["r2med", *order.words]
         if order.fault is not None:

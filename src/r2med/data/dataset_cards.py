@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from r2med.foundation.core.errors import UserError, checked_name
-from r2med.foundation.core.names import Catalogue, RawCard, built_in_cards, raw_cards, read_toml, validated
+from r2med.foundation.core.names import Catalogue, RawCard, cards_in, folders_of, raw_cards, read_toml, validated
 
 BENCHMARK = "R2MED"
 """The group of the published benchmark. Plugins cannot add members to it or to other groups of this package."""
@@ -162,20 +162,6 @@ class DatasetCard(_CardPart):
 INHERITED_FIELDS = ("short", "task", "scenario", "kind", "answers", "order", "instruction")
 
 
-def read_card(file: Traversable | Path, name: str) -> DatasetCard:
-    """Read the card of a file that holds one, such as `card.toml` in the folder of a dataset."""
-    return _checked(RawCard(file, read_toml(file)), name)
-
-
-def _checked(raw: RawCard, name: str) -> DatasetCard:
-    """Return the card with its fields checked, and with those of the card that it is like."""
-    card = validated(DatasetCard, {"name": name, **_fields(raw)}, raw.file)
-    for field in ("folder", "qrels"):
-        if (path := getattr(card, field)) and isinstance(raw.file, Path):
-            card = card.model_copy(update={field: str(raw.file.parent / _expanded(path, field, raw.file))})
-    return card
-
-
 def _fields(raw: RawCard, seen: tuple[str, ...] = ()) -> Mapping[str, Any]:
     """Return the fields of a card. `like = "MedQA-Diag"` inherits task, scenario, kind and instruction of that card."""
     if raw.fault:
@@ -192,20 +178,33 @@ def _fields(raw: RawCard, seen: tuple[str, ...] = ()) -> Mapping[str, Any]:
     return {**inherited, **{field: value for field, value in raw.fields.items() if field != "like"}}
 
 
-def _expanded(path: str, field: str, file: Path) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise UserError(f"{file}: {field} = {path!r} names the home folder of an unknown user") from None
+def _checked(raw: RawCard, name: str) -> DatasetCard:
+    """Return a card with its fields checked. Paths on a card are relative to it."""
+    card = validated(DatasetCard, {"name": name, **_fields(raw)}, raw.file)
+    for field in ("folder", "qrels"):
+        if (path := getattr(card, field)) and isinstance(raw.file, Path):
+            try:
+                absolute = raw.file.parent / Path(path).expanduser()
+            except RuntimeError:
+                raise UserError(f"{raw.file}: {field} = {path!r} names the home folder of an unknown user") from None
+            card = card.model_copy(update={field: str(absolute)})
+    return card
+
+
+def read_card(file: Traversable | Path, name: str) -> DatasetCard:
+    """Read the card of a file that holds one, such as `card.toml` in the folder of a dataset."""
+    return _checked(RawCard(file, fields=read_toml(file)), name)
 
 
 class _Datasets(Catalogue[DatasetCard]):
     """Every dataset's card by name, in the benchmark's order."""
 
-    def _read_all(self) -> Mapping[str, DatasetCard]:
-        return dict(sorted(super()._read_all().items(), key=lambda item: (item[1].order, item[0])))
+    def checked(self) -> Mapping[str, DatasetCard]:
+        return dict(sorted(super().checked().items(), key=lambda item: (item[1].order, item[0])))
 
     def read(self, raw: RawCard, name: str) -> dict[str, DatasetCard]:
+        if raw.origin == "built-in":
+            return {name: bundled_cards()[name]}
         card = _checked(raw, name)
         if name not in bundled_cards() and (taken := sorted({*card.groups} & _bundled_groups())):
             raise UserError(f"{raw.file}: {taken[0]} is a group that comes with r2med: choose a name of your own")
@@ -246,7 +245,7 @@ def home_group(dataset: str) -> str:
 
     Scores of different groups are never averaged together. The name is that without overlays.
     """
-    if dataset in groups()["demo"]:
+    if dataset in demo_cards():
         return "demo"
     card = cards().get(dataset)
     return card.groups[0] if card and card.groups else OWN_DATA
@@ -255,7 +254,7 @@ def home_group(dataset: str) -> str:
 @cache
 def bundled_cards() -> Mapping[str, DatasetCard]:
     """Return the cards that come with this package. Plugins cannot change them, and their names are reserved."""
-    return {name: _checked(raw, name) for name, raw in built_in_cards("datasets").items()}
+    return {name: _checked(raw, name) for name, raw in cards_in(folders_of("datasets")[0]).items()}
 
 
 @cache

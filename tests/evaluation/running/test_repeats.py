@@ -1,18 +1,26 @@
 """Repeats: each asks LLMs and shuffles anew, has its own record, and is paid for once."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import r2med
 from r2med import System
 from r2med.data.dataset import Dataset
+from r2med.data.runs.run import Run
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.results import DETERMINISTIC, ONE_RUN
 from r2med.evaluation.running.run_page import run_page
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.stages import Stage, depth_field
 from r2med.foundation.store import Store
+from r2med.systems.rerank.reranking import Reranked, reranked
+from r2med.systems.retrieve.bm25.bm25_retriever import BM25
+from r2med.systems.retrieve.retriever import SearchQuery
 from support import chat_server as api
 from support.chat_server import Server, by_seed, seeds
 from support.facts import states
@@ -76,6 +84,32 @@ def test_shuffles_differ_between_repeats_and_are_the_same_when_run_again(tmp_pat
     outcomes = [system.in_repeat(number).run(data, runtime.store, 9) for number in (0, 1, 1)]
     one, other, again = (list(outcome.run.id_lists()) for outcome in outcomes)
     assert one != other and other == again
+
+
+class Sampling(Stage, kind="rerank"):
+    """Order the candidates by chance, with a model that is slow to load."""
+
+    name: str = "sampling"
+    depth: int = depth_field(3)
+    loaded: ClassVar[list[object]] = []
+
+    def varies(self, runtime: Runtime) -> bool:
+        return True
+
+    def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
+        return {**self.settings(), "repeat": runtime.setup.repeat}
+
+    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, runtime: Runtime) -> Reranked:
+        runtime.part((self, "model"), lambda: self.loaded.append(object()))
+        chance = np.random.default_rng(runtime.setup.repeat)
+        return Reranked(reranked(run, self.depth, [chance.random(min(self.depth, int(count))) for count in run.found]))
+
+
+def test_a_model_of_ones_own_is_loaded_once_for_all_repeats(data: Dataset, runtime: Runtime) -> None:
+    Sampling.loaded.clear()
+    results = r2med.run(System(BM25(), None, (Sampling(),), runtime), data, repeats=3, out=None, setup=runtime)
+    assert len(results.records) == 3 and len({record.key for record in results.records}) == 3
+    assert len(Sampling.loaded) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Objects that are made once, each with its lock."""
+"""Objects that are made once and shared by threads."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -23,15 +23,7 @@ def test_no_object_waits_for_another_to_be_made():
     objects, both = SharedObjects(), threading.Barrier(2)
     with ThreadPoolExecutor(2) as threads:
         made = [threads.submit(objects.get, key, lambda: both.wait(SECONDS)) for key in "ab"]
-        assert sorted(each.result(SECONDS).value for each in made) == [0, 1]
-
-
-def test_each_object_has_its_own_lock():
-    objects = SharedObjects()
-    one, other = objects.get("a", object), objects.get("b", object)
-    with one.lock, ThreadPoolExecutor(1) as threads:
-        assert threads.submit(lambda: other.lock.acquire(blocking=False)).result(SECONDS)
-        assert not threads.submit(lambda: one.lock.acquire(blocking=False)).result(SECONDS)
+        assert sorted(each.result(SECONDS) for each in made) == [0, 1]
 
 
 def test_the_least_recently_used_is_given_up_first():
@@ -45,7 +37,7 @@ def test_an_object_that_could_not_be_made_is_tried_again():
     objects = SharedObjects()
     with pytest.raises(ZeroDivisionError):
         objects.get("a", lambda: 1 // 0)
-    assert objects.get("a", lambda: 5).value == 5
+    assert objects.get("a", lambda: 5) == 5
 
 
 def test_clearing_closes_what_can_be_closed_the_latest_first():

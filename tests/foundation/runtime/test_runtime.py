@@ -13,8 +13,8 @@ from r2med.foundation.store import Store
 
 def test_two_runtimes_do_not_see_each_others_objects():
     with Runtime() as one, Runtime() as other:
-        assert one.opened("a", object).value is one.opened("a", object).value
-        assert one.opened("a", object).value is not other.opened("a", object).value
+        assert one.opened("a", object) is one.opened("a", object)
+        assert one.opened("a", object) is not other.opened("a", object)
         one.models.get("m", object)
         assert len(one.models) == 1 and len(other.models) == 0
 
@@ -27,7 +27,7 @@ def test_what_was_opened_is_closed_at_the_end():
             closed.append(self)
 
     with Runtime() as runtime:
-        client = runtime.opened("client", Client).value
+        client = runtime.opened("client", Client)
         assert not closed
     assert closed == [client]
 
@@ -44,10 +44,10 @@ def test_offline_ends_with_the_runtime():
 
 def test_a_function_closes_the_runtime_it_made_and_leaves_the_callers_open():
     with Runtime() as mine:
-        kept = mine.opened("a", object).value
+        kept = mine.opened("a", object)
         with running(mine) as given:
             assert given is mine
-        assert mine.opened("a", object).value is kept
+        assert mine.opened("a", object) is kept
     with running(Setup(depth=7)) as made:
         assert made.setup.depth == 7
 
@@ -57,13 +57,13 @@ def test_a_part_is_opened_once_for_the_same_settings_and_store(tmp_path):
         part = runtime.part("encoder", object)
         assert runtime.part("encoder", object) is runtime.about("data", model="m").part("encoder", object) is part
         others = (
-            runtime.with_settings(repeat=1),
+            runtime.with_settings(depth=7),
             runtime.with_settings(budget=3.0),
             runtime.with_store(Store(tmp_path)),
             runtime.for_a_system(),
         )
         assert all(view.part("encoder", object) is not part for view in others)
-        assert runtime.part("encoder", object) is part
+        assert runtime.part("encoder", object) is runtime.with_settings(repeat=1).part("encoder", object) is part
 
 
 def test_an_opened_corpus_is_kept_for_one_search_and_by_a_server_always(tmp_path):
@@ -86,7 +86,7 @@ def test_a_view_with_another_store_shares_all_else(tmp_path):
     with Runtime() as runtime:
         view = runtime.with_store(Store(tmp_path))
         assert view.store.root == tmp_path != runtime.store.root
-        assert view.opened("a", object).value is runtime.opened("a", object).value
+        assert view.opened("a", object) is runtime.opened("a", object)
 
 
 def test_a_setup_or_its_fields_not_both():

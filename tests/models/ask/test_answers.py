@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError, create_model
 
 from r2med.models.ask.answers import LLMAnswer, Remark, Text, Texts, Truth, letter, number_up_to, one_of
-from r2med.models.ask.json_answers import json_question
+from r2med.models.ask.ask import json_question
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import Fitter
 from r2med.models.prompts.templates import Template

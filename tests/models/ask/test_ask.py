@@ -39,6 +39,14 @@ def test_answers_are_read_by_item_and_failures_are_counted(ask):
     assert [*ask.tally.notices("script")] == ["script gave no usable answer to 1 of 2 questions (1 unreadable)."]
 
 
+def test_an_answer_after_hundreds_of_citations_in_brackets_is_read(tmp_path, store):
+    thought = " ".join(f"[Passage {number}] says so {{as such}}." for number in range(400))
+    reply = thought + ' {"name": "a cat [1]", "seen": [1, {"name": "dog"}]} as [Passage 2] says'
+    runtime = scripted(tmp_path, store, (["cat"], reply))
+    ask = Ask(open_chat(resolve_llm("script", runtime.setup), runtime), Template("animal", "{text}"), Named)
+    assert ask.ask([AskedItem({"text": "cat"})], lambda number, answer: answer.name).outcomes == {0: "a cat [1]"}
+
+
 def test_a_plan_asks_nothing_and_counts_that_an_unusable_answer_is_asked_for_again(ask):
     needs, request = ask.needs(ITEMS, Setup()), ask.example(ITEMS)
     assert (needs.calls, needs.most_calls, ask.tally.asked) == (2, 2 * ask.tries, 0)

@@ -4,8 +4,7 @@ import pytest
 
 from r2med.data.dataset_cards import cards
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.names import read_card_file
-from r2med.models.encoders.model_cards import MODELS, ModelCard, resolve_card
+from r2med.models.encoders.model_cards import MODELS, resolve_card
 from r2med.models.llm.llm_cards import LLMS
 
 TASK = "Instruct: Given a Medical Exam, retrieve relevant passages that help answer the exam\nQuery: "
@@ -182,7 +181,7 @@ def test_models_with_published_records_have_cards():
 def test_an_invalid_card_gives_a_one_line_error_with_file_and_field(tmp_path, content, says):
     (tmp_path / "mine.toml").write_text(content)
     with pytest.raises(UserError) as error:
-        read_card_file(ModelCard, tmp_path / "mine.toml", "mine")
+        MODELS.read_file(tmp_path / "mine.toml", "mine")
     assert "mine.toml" in str(error.value)
     assert says in str(error.value)
     assert "\n" not in str(error.value)

@@ -10,9 +10,9 @@ from r2med.data.dataset_cards import cards
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.templates import Template, Templates, kind_of
-from r2med.systems.expand.expansion_prompts import open_prompts as open_prompts_of
 from r2med.systems.expand.generate import Generated
 from r2med.systems.expand.method_cards import METHODS, REFINE_FIELDS
+from r2med.systems.expand.text_writer import open_prompts as open_prompts_of
 from support.ready import Ready, ScriptedRuntime
 from support.scripted_chat import ScriptedChat
 

@@ -6,15 +6,16 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.needs import Size
 from r2med.foundation.engine.work import Threads
 from r2med.models.llm.chat import Failure, RawAnswer
 from r2med.models.llm.costs import prompt_tokens
 from r2med.models.llm.llm_cards import LLMCard, Price
 from r2med.models.prompts.fitting import NO_PASSAGES
-from r2med.systems.expand.expansion_prompts import open_prompts
 from r2med.systems.expand.generate import Generated
 from r2med.systems.expand.method_cards import METHODS
+from r2med.systems.expand.text_writer import open_prompts
 from r2med.systems.retrieve.bm25 import BM25, bm25_retriever
 from r2med.systems.retrieve.bm25.index import open_index
 from r2med.systems.retrieve.retriever import SearchReport
@@ -140,9 +141,10 @@ def test_failures_inside_the_search_between_rounds_are_in_the_expansion(dataset,
 
         def search(self, dataset, queries, k, runtime):
             report = SearchReport(1, 3, {"timeout": 2}, {"1": "2 timeout"}, notices=("the tool was slow",))
-            return replace(super().search(dataset, queries, k, runtime), report=report)
+            return replace(super().search(dataset, queries, k, runtime), report=report, cost=Cost(calls=7))
 
     expansion, _ = expand(dataset, store, failing_for("blue lips"), rounds=2, by=Failing())
+    assert expansion.cost.calls == 2 * 7 + 3 + 2 * 2, "searches, drafts and refinements of the two drafts"
     assert expansion.failure_kinds == {"server": 1, "timeout": 4}
     assert expansion.failed == {"2": "1 server", "1": "2 timeout, 2 timeout"}
     assert expansion.notices[-2:] == ("the tool was slow",) * 2

@@ -20,7 +20,7 @@ from r2med.models.llm.journal import answers_by_model
 from r2med.models.prompts.fitting import NO_PASSAGES
 from r2med.models.prompts.templates import open_templates
 from r2med.systems.expand.method_cards import METHODS, MethodCard
-from r2med.systems.expand.shown_passages import ShownPassages
+from r2med.systems.expand.text_writer import ShownPassages
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
@@ -278,9 +278,9 @@ def test_diver_shows_the_newest_answer_and_keeps_only_the_last(dataset, store):
     assert NO_PASSAGES in llm.prompts[2]
 
 
-def test_the_ban_is_that_of_the_authors_code():
+def test_the_ban_is_that_of_the_authors_code(dataset):
     method = MethodCard(name="m", summary="x", ban=True, passages={"depth": 2})
-    shown = ShownPassages(method, 3)
+    shown = ShownPassages(method, 3, dataset, Runtime())
     assert shown.searched == 8
     assert shown._chosen(-1, 0, [1, 2, 3, 4]) == [1, 2]
     assert shown._chosen(0, 0, [2, 3, 1, 5]) == [3, 5], "1 and 2 were the best of the search before"
@@ -433,6 +433,7 @@ def test_a_server_that_answers_badly_leaves_a_status_for_every_query(store, monk
 CHILD = """
 import sys
 from r2med import System, evaluate, load
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.core.names import read_card_file
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.stage_table import stage
 from r2med.models.llm.chat import ChatRequest, Failure, Generation
@@ -83,7 +82,7 @@ def test_a_wrong_card_is_refused_when_it_is_read(change: dict[str, str], fault: 
 def test_a_fault_of_two_fields_together_has_one_colon(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('form = "setwise"\nanswer = "order"\n')
     with pytest.raises(UserError, match=r"mine\.toml: form setwise reads answers as label, not order$"):
-        read_card_file(LLMRerankerCard, tmp_path / "mine.toml", "mine")
+        LLM_RERANKERS.read_file(tmp_path / "mine.toml", "mine")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from pydantic import BeforeValidator, WithJsonSchema
+
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.running.plan_page import Plan, PlanRow
@@ -15,7 +17,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.text.english import english
-from r2med.models.ask.answers import LLMAnswer, Text, field_reader, one_of
+from r2med.models.ask.answers import LLMAnswer, Text, one_of
 from r2med.models.ask.ask import Ask, AskedItem
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import resolve_llm
@@ -56,7 +58,7 @@ def _facts(value: Any) -> list[_Fact]:
 class _References(LLMAnswer):
     """The facts of one reference."""
 
-    nuggets: Annotated[list[Any], field_reader(_ENTRIES, _facts)]
+    nuggets: Annotated[list[Any], BeforeValidator(_facts), WithJsonSchema(_ENTRIES)]
 
 
 @dataclass(frozen=True)

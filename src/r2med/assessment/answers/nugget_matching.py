@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
+from pydantic import BeforeValidator, WithJsonSchema
+
 from r2med.assessment.panels.raters import refuse_lost
 from r2med.assessment.rubrics.item import Item
 from r2med.data.dataset import Dataset, Query
 from r2med.data.nuggets_file import Nugget, Nuggets
 from r2med.evaluation.records.answer_words import NuggetVerdict
-from r2med.models.ask.answers import LLMAnswer, field_reader, word_of
+from r2med.models.ask.answers import LLMAnswer, word_of
 from r2med.models.ask.ask import Ask, AskedItem
 
 MAX_SENTENCES = 50
@@ -67,7 +69,7 @@ def _number(value: Any) -> int:
 class MatchedNuggets(LLMAnswer):
     """The verdict of a judge on every nugget of a question."""
 
-    nuggets: Annotated[list[Any], field_reader(_MATCHES, _matches)]
+    nuggets: Annotated[list[Any], BeforeValidator(_matches), WithJsonSchema(_MATCHES)]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from r2med.evaluation.records.answer_words import AnswerForm, AnswerStatus, Cond
 from r2med.foundation.core.cost import NOTHING, Cost
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.ask.answers import OpenAnswer, WrittenChoice
-from r2med.models.ask.ask import Tally, put
+from r2med.models.ask.ask import Tally, ask_json
 from r2med.models.llm.chat import FROM_THE_MODEL, ChatRequest
 from r2med.models.llm.journaled import JournaledChat, open_chat
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm, sampling_of
@@ -118,7 +118,7 @@ class AnswerReader:
     def ask(self, questions: Sequence[ReaderQuestion]) -> ReaderAnswers:
         """Ask all questions."""
         prompts = {number: each.prompt for number, each in enumerate(questions)}
-        asked = put(self.chat, prompts, _read, self.tally, otherwise=_read_prose, final={CUT_OFF})
+        asked = ask_json(self.chat, prompts, _read, self.tally, otherwise=_read_prose, final={CUT_OFF})
         given = [
             _given(as_sent(each, asked.prompts.get(number)), asked.outcomes.get(number), asked.failures.get(number, ""))
             for number, each in enumerate(questions)

@@ -11,8 +11,7 @@ from r2med.data.dataset import Query
 from r2med.evaluation.records.answer_words import READ_CONDITIONS, AnswerForm, Condition
 from r2med.foundation.store import digest
 from r2med.models.ask.answers import LLMAnswer, OpenAnswer, written_choice_of
-from r2med.models.ask.ask import SYSTEM, framed_fields
-from r2med.models.ask.json_answers import JsonQuestion
+from r2med.models.ask.ask import SYSTEM, JsonQuestion, framed_fields
 from r2med.models.llm.chat import Failure, Message
 from r2med.models.llm.costs import approximate_tokens, prompt_tokens
 from r2med.models.llm.llm_cards import LLMCard

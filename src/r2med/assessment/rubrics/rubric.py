@@ -11,13 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from r2med.assessment.rubrics.item import Item, ItemId
 from r2med.foundation.core.errors import UserError, checked_name
-from r2med.foundation.core.names import Catalogue, read_card_file
+from r2med.foundation.core.names import Catalogue
 from r2med.foundation.store.files import refuse_device
-from r2med.models.ask.answers import LLMAnswer, Text, field_reader, number_up_to, word_of
+from r2med.models.ask.answers import LLMAnswer, Text, number_up_to, word_of
 from r2med.models.prompts.templates import Template
 
 Verdict = Literal["accept", "reject", "unsure"]
@@ -269,7 +269,7 @@ def _word_reader(words: tuple[str, ...]) -> Any:
     def read(value: Any) -> Any:
         return word_of(truths[value] if isinstance(value, bool) else value, words)
 
-    return field_reader({"type": "string", "enum": list(words)}, read)
+    return BeforeValidator(read, json_schema_input_type=Literal[words])
 
 
 def _own_prompt(file: Path, rubric: Rubric) -> str:
@@ -300,6 +300,6 @@ def find_rubric(name: str) -> Rubric:
         return RUBRICS.card(name)
     refuse_device(path)
     try:
-        return read_card_file(Rubric, path, checked_name(path.stem, "rubric"))
+        return RUBRICS.read_file(path, checked_name(path.stem, "rubric"))
     except OSError as error:
         raise UserError(f"{path}: this rubric cannot be read ({error.strerror})") from None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, field_validator
 
 from r2med.construction.items import IdentifiedText, Rejected, SourcePage, SourceQuestion, Stream, StreamItem
 from r2med.construction.step import Step, StepWork, Streams
@@ -37,7 +37,7 @@ from r2med.foundation.text.personal_data import (
     separated,
 )
 from r2med.foundation.text.placeholders import Placeholders
-from r2med.models.ask.answers import LLMAnswer, field_reader
+from r2med.models.ask.answers import LLMAnswer
 
 PIECE_CHARACTERS = 6_000
 """Characters of a text that the LLM is asked about at once. Longer texts are asked about in pieces."""
@@ -75,7 +75,11 @@ _QUOTE_SCHEMA = {
 class QuotedPersonalData(LLMAnswer):
     """Quotes of personal data, each with its kind."""
 
-    found: Annotated[list[tuple[str, PersonalKind]], field_reader({"type": "array", "items": _QUOTE_SCHEMA}, _quotes)]
+    found: Annotated[
+        list[tuple[str, PersonalKind]],
+        BeforeValidator(_quotes),
+        WithJsonSchema({"type": "array", "items": _QUOTE_SCHEMA}),
+    ]
 
 
 class PieceQuotes(StreamItem):

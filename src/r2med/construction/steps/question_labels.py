@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.foundation.runtime.stages import Words
-from r2med.models.ask.answers import LLMAnswer, Remark, Truth, field_reader, one_of, word_of
+from r2med.models.ask.answers import LLMAnswer, Remark, Truth, one_of, word_of
 
 ANSWER_KINDS: Mapping[str, tuple[str, ...]] = {
     "EXM": ("laboratory", "imaging", "endoscopy", "other"),
@@ -50,7 +50,7 @@ class KindAnswer(LLMAnswer):
     """What a question asks for. The schema lists all kinds of answer, and the step checks that the kind fits."""
 
     kind: Annotated[str, one_of(*ANSWER_KINDS, "none")]
-    answer_kind: Annotated[str, field_reader(_ANSWER_KINDS, lambda value: str(value or "").strip())] = ""
+    answer_kind: Annotated[Remark, WithJsonSchema(_ANSWER_KINDS)] = ""
 
 
 class RulesAnswer(LLMAnswer):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +18,7 @@ from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from r2med.foundation.core.errors import UserError, checked_name, explained, nearest, unknown
 
@@ -37,6 +37,9 @@ NOUNS: Mapping[Kind, str] = {
     "rerank": "reranker",
     "build": "step of a build",
 }
+
+Origin = Literal["built-in", "plugin", "user"]
+"""Who put a card or a text there: this package, an installed plugin, or a user with R2MED_PLUGINS."""
 
 CardType = TypeVar("CardType", bound="BaseModel")
 Named = TypeVar("Named")
@@ -83,15 +86,11 @@ def _left_out_if_broken(entry: metadata.EntryPoint) -> Iterator[None]:
     log.warning("the plugin %s = %s is left out: %s", entry.name, entry.value, " ".join(reason.split()))
 
 
-def _entries(group: str) -> list[metadata.EntryPoint]:
-    return sorted(metadata.entry_points(group=group), key=lambda entry: entry.name)
-
-
 @cache
 def _installed_packages() -> tuple[Traversable, ...]:
     """Return the folders of installed plugins. The search runs once, because it reads a file of every package."""
     packages = []
-    for entry in _entries("r2med.plugins"):
+    for entry in sorted(metadata.entry_points(group="r2med.plugins")):
         with _left_out_if_broken(entry):
             packages.append(resources.files(entry.value))
     return tuple(packages)
@@ -101,9 +100,9 @@ def _installed_packages() -> tuple[Traversable, ...]:
 def _installed_stages() -> Mapping[str, type[Any]]:
     """Return name -> class for the stages of installed plugins."""
     stages: dict[str, type[Any]] = {}
-    for entry in _entries("r2med.stages"):
+    for entry in sorted(metadata.entry_points(group="r2med.stages")):
         with _left_out_if_broken(entry):
-            if entry.name in stages or any(_is_built_in(entry.name, kind) for kind in NOUNS):
+            if entry.name in stages or any(_class_path(entry.name, kind) for kind in NOUNS):
                 taken = f"there is a stage {entry.name} already"
                 raise UserError(f"{taken}, and a plugin cannot replace it; give it another name")
             stage = entry.load()
@@ -120,20 +119,30 @@ def _warn(message: str) -> None:
     log.warning("%s", message)
 
 
-# Files of cards and prompts
+# Files of cards and texts
 
 
-def folders_of(kind: str) -> list[Traversable]:
+class Folder(NamedTuple):
+    """A folder with files of a kind, and who put it there."""
+
+    path: Traversable | Path
+    origin: Origin
+
+    def files(self, suffix: str = ".toml") -> dict[str, Traversable | Path]:
+        """Return name (without suffix) -> file."""
+        listed = self.path.iterdir() if self.path.is_dir() else ()
+        return {file.name.removesuffix(suffix): file for file in listed if file.name.endswith(suffix)}
+
+
+def folders_of(kind: str) -> list[Folder]:
     """Return the folders with files of a kind: first of this package, then of installed plugins, then of the user."""
-    return [_built_in_folder(kind), *(package.joinpath(kind) for package in _installed_packages()), *_own_folders(kind)]
+    built_in = Folder(resources.files("r2med").joinpath(CARD_FOLDERS[kind]), "built-in")
+    plugins = [Folder(package.joinpath(kind), "plugin") for package in _installed_packages()]
+    return [built_in, *plugins, *(Folder(path, "user") for path in _user_folders(kind))]
 
 
-def _built_in_folder(kind: str) -> Traversable:
-    return resources.files("r2med").joinpath(CARD_FOLDERS[kind])
-
-
-def _own_folders(kind: str) -> list[Path]:
-    """Return the folders of the user. They are read each time: notebooks change the environment and the files."""
+def _user_folders(kind: str) -> list[Path]:
+    """Return the folders of R2MED_PLUGINS. They are looked up each time: notebooks change the environment."""
     paths = []
     for folder in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
         try:
@@ -143,56 +152,35 @@ def _own_folders(kind: str) -> list[Path]:
     return paths
 
 
-def files_of(kind: str, suffix: str = ".toml") -> dict[str, Traversable]:
+FileState = tuple[str, int, int, int]
+"""Path, size and times of a file. They change when somebody edits it."""
+
+
+def _user_files(kind: str) -> tuple[FileState, ...]:
+    """Return the states of the user's files of a kind: what was read of them before is read again if one changed."""
+    paths = [file for folder in _user_folders(kind) if folder.is_dir() for file in folder.iterdir()]
+    states = [(file, file.stat()) for file in sorted(paths) if file.is_file()]
+    return tuple((str(file), state.st_size, state.st_mtime_ns, state.st_ctime_ns) for file, state in states)
+
+
+def files_of(kind: str, suffix: str = ".toml") -> dict[str, Traversable | Path]:
     """Return name (without suffix) -> file for a kind of text or suite."""
-    return _by_name(kind, suffix, _files_in)
+    files: dict[str, Traversable | Path] = {}
+    for folder in folders_of(kind):
+        _add(files, folder.files(suffix), folder, kind)
+    return files
 
 
-def raw_cards(kind: str) -> dict[str, RawCard]:
-    """Return the cards of a kind by name. Their fields are not checked yet."""
-    return _by_name(kind, ".toml", _raw_cards_in)
-
-
-def built_in_cards(kind: str) -> dict[str, RawCard]:
-    """Return the cards of this package alone."""
-    return _raw_cards_in(_built_in_folder(kind), ".toml")
-
-
-def _by_name(kind: str, suffix: str, read: Callable[[Traversable, str], dict[str, Named]]) -> dict[str, Named]:
-    """Return what the folders of a kind hold, by name.
-
-    A user's folder may replace a card or a text, with a notice. An installed plugin may not.
-    """
-    by_name = dict(_shared(kind, suffix, read))
-    for folder in _own_folders(kind):
-        for name, entry in read(folder, suffix).items():
-            if name in by_name:
-                _warn(f"{_file(entry)} of R2MED_PLUGINS replaces {name} of the {kind} that are built in or installed")
-            by_name[name] = entry
-    return by_name
-
-
-@cache
-def _shared(kind: str, suffix: str, read: Callable[[Traversable, str], dict[str, Any]]) -> Mapping[str, Any]:
-    """Return what this package and plugins hold. It stays as it is, and a system asks for it often."""
-    by_name = read(_built_in_folder(kind), suffix)
-    for package in _installed_packages():
-        for name, entry in read(package.joinpath(kind), suffix).items():
-            if name in by_name:
-                _warn(f"{_file(entry)} is left out: {name} is in {kind} already, and a plugin cannot replace it")
-            else:
-                by_name[name] = entry
-    return by_name
-
-
-def _file(entry: Any) -> Traversable | Path:
-    file: Traversable | Path = entry.file if isinstance(entry, RawCard) else entry
-    return file
-
-
-def _files_in(folder: Traversable, suffix: str) -> dict[str, Traversable]:
-    listed = folder.iterdir() if folder.is_dir() else ()
-    return {file.name.removesuffix(suffix): file for file in listed if file.name.endswith(suffix)}
+def _add(entries: dict[str, Named], more: Mapping[str, Named], folder: Folder, kind: str) -> None:
+    """Add the files or cards of a folder. A user's may replace others, with a notice. Those of a plugin may not."""
+    for name, entry in more.items():
+        if name not in entries:
+            entries[name] = entry
+        elif folder.origin == "plugin":
+            _warn(f"{entry} is left out: {name} is in {kind} already, and a plugin cannot replace it")
+        else:
+            _warn(f"{entry} of R2MED_PLUGINS replaces {name} of the {kind} that are built in or installed")
+            entries[name] = entry
 
 
 # Cards
@@ -203,21 +191,39 @@ class RawCard:
     """A card as its file says it, before the fields are checked."""
 
     file: Traversable | Path
+    origin: Origin = "user"
     fields: Mapping[str, Any] = field(default_factory=dict)
     fault: str = ""
     """Why the card cannot be read. It then has no fields, and is reported where it is used."""
 
+    def __str__(self) -> str:
+        return str(self.file)
 
-def _raw_cards_in(folder: Traversable, suffix: str) -> dict[str, RawCard]:
+
+def raw_cards(kind: str) -> dict[str, RawCard]:
+    """Return the cards of a kind by name. Their fields are not checked yet."""
+    return _raw_cards(kind, _user_files(kind))
+
+
+@cache
+def _raw_cards(kind: str, user_files: tuple[FileState, ...]) -> dict[str, RawCard]:
     cards: dict[str, RawCard] = {}
-    for stem, file in sorted(_files_in(folder, suffix).items()):
-        for name, card in _raw_cards_of(file, stem).items():
-            twice = f"{file}: the card {name} is in {cards[name].file} too" if name in cards else ""
-            cards[name] = RawCard(file, fault=twice) if twice else card
+    for folder in folders_of(kind):
+        _add(cards, cards_in(folder), folder, kind)
     return cards
 
 
-def _raw_cards_of(file: Traversable | Path, stem: str) -> dict[str, RawCard]:
+def cards_in(folder: Folder) -> dict[str, RawCard]:
+    """Return the cards of one folder by name."""
+    cards: dict[str, RawCard] = {}
+    for stem, file in sorted(folder.files().items()):
+        for name, card in _cards_of(file, stem, folder.origin).items():
+            twice = f"{file}: the card {name} is in {cards[name]} too" if name in cards else ""
+            cards[name] = RawCard(file, folder.origin, fault=twice) if twice else card
+    return cards
+
+
+def _cards_of(file: Traversable | Path, stem: str, origin: Origin) -> dict[str, RawCard]:
     """Return the cards of a file by name: each of its `[cards.NAME]` tables, or the whole file as one card.
 
     What stands above such tables belongs to all of them. A table adds fields, or changes them.
@@ -226,10 +232,8 @@ def _raw_cards_of(file: Traversable | Path, stem: str) -> dict[str, RawCard]:
         shared = read_toml(file)
         tables = _tables(shared, "cards", file)
     except UserError as error:
-        return {stem: RawCard(file, fault=str(error))}
-    if not tables:
-        return {stem: RawCard(file, shared)}
-    return {name: RawCard(file, _merged(shared, fields)) for name, fields in tables.items()}
+        return {stem: RawCard(file, origin, fault=str(error))}
+    return {name: RawCard(file, origin, _merged(shared, table)) for name, table in (tables or {stem: {}}).items()}
 
 
 class Catalogue(Mapping[str, CardType], Generic[CardType]):
@@ -244,7 +248,7 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
         self.noun = noun
         self._card = card
         self._more = more
-        self._read = cache(lambda plugin_folders, states: self._read_all())
+        self._checked_once = cache(lambda user_files: self.checked())
 
     def card(self, name: str) -> CardType:
         """Return the card of a name. Raises UserError if no card has this name."""
@@ -264,51 +268,35 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
     @property
     def _cards(self) -> Mapping[str, CardType]:
         # Uses the environment and the user's files as they are now. A process may change them, as notebooks do.
-        return self._read(os.environ.get("R2MED_PLUGINS", ""), _own_file_states(self.kind))
+        return self._checked_once(_user_files(self.kind))
 
-    def _read_all(self) -> Mapping[str, CardType]:
+    def checked(self) -> Mapping[str, CardType]:
+        """Return all cards with their fields checked."""
         cards: dict[str, CardType] = {}
         for name, raw in sorted(raw_cards(self.kind).items()):
             try:
                 cards |= self.read(raw, checked_name(name, self.noun))
             except UserError as error:
-                if not self._is_of_plugin(raw.file):
+                if raw.origin != "plugin":
                     raise
                 _warn(f"{error}: this card of an installed plugin is left out")
         return cards
 
     def read(self, raw: RawCard, name: str) -> dict[str, CardType]:
-        """Return a card and its variants, by name."""
-        return checked_cards(self._card, raw, name)
+        """Return a card and its variants, by name. Raises UserError that names the file and the wrong field."""
+        if raw.fault:
+            raise UserError(raw.fault)
+        fields = dict(raw.fields)
+        variants = _tables(fields, "variants", raw.file)
+        cards = {name: validated(self._card, {"name": name, **fields}, raw.file)}
+        for variant, changes in variants.items():
+            changed = {"name": name, "variant": variant, **_merged(fields, changes)}
+            cards[f"{name}:{variant}"] = validated(self._card, changed, raw.file)
+        return cards
 
-    def _is_of_plugin(self, file: Traversable | Path) -> bool:
-        to_mend = [_built_in_folder(self.kind), *_own_folders(self.kind)]
-        return not any(str(file).startswith(f"{folder}{os.sep}") for folder in to_mend)
-
-
-def _own_file_states(kind: str) -> tuple[tuple[str, int, int, int], ...]:
-    """Return path, size and times of each file of a kind in the folders of the user, to notice changes."""
-    paths = [file for folder in _own_folders(kind) if folder.is_dir() for file in folder.iterdir()]
-    states = [(file, file.stat()) for file in sorted(paths) if file.is_file()]
-    return tuple((str(file), state.st_size, state.st_mtime_ns, state.st_ctime_ns) for file, state in states)
-
-
-def checked_cards(card: type[CardType], raw: RawCard, name: str) -> dict[str, CardType]:
-    """Return a card and its variants, by name. Raises UserError that names the file and the field if one is wrong."""
-    if raw.fault:
-        raise UserError(raw.fault)
-    content = dict(raw.fields)
-    variants = _tables(content, "variants", raw.file)
-    cards = {name: validated(card, {"name": name, **content}, raw.file)}
-    for variant, changes in variants.items():
-        changed = {"name": name, "variant": variant, **_merged(content, changes)}
-        cards[f"{name}:{variant}"] = validated(card, changed, raw.file)
-    return cards
-
-
-def read_card_file(card: type[CardType], file: Traversable | Path, name: str) -> CardType:
-    """Return the one card of a file that is in no folder of cards."""
-    return checked_cards(card, RawCard(file, read_toml(file)), name)[name]
+    def read_file(self, file: Path, name: str) -> CardType:
+        """Return the one card of a file that is in no folder of cards."""
+        return self.read(RawCard(file, fields=read_toml(file)), name)[name]
 
 
 def _tables(content: dict[str, Any], field: str, file: Traversable | Path) -> dict[str, dict[str, Any]]:
@@ -352,38 +340,42 @@ def validated(card: type[CardType], content: Mapping[str, Any], file: Traversabl
 def kind_of(name: str) -> Kind | None:
     """Return the kind of a stage of systems; None if it is unknown, or if its position decides, as for hf:ORG/NAME."""
     for kind in KINDS:
-        if _is_built_in(name, kind):
+        if _class_path(name, kind):
             return kind
-    return next((kind for kind in KINDS if name in _plugged(kind)), None)
+    stage = _installed_stages().get(name)
+    return stage.kind if stage is not None and stage.kind in KINDS else None
 
 
 def known_names(kind: Kind) -> list[str]:
     """Return the names of all stages of a kind."""
     stages = BUILT_IN_STAGES[kind]
-    return [*stages.names, *sorted({name for cards in stages.cards for name in raw_cards(cards)}), *_plugged(kind)]
+    plugged = (name for name, stage in _installed_stages().items() if stage.kind == kind)
+    return [*stages.names, *sorted({name for cards in stages.cards for name in raw_cards(cards)}), *plugged]
 
 
 def stage_class(name: str, kind: Kind) -> type[Any]:
     """Return the class that declares a name. Raises UserError if no stage of this kind has the name."""
-    if path := _built_in_class(name, kind):
-        stage: type[Any] = resolve_name(path)
+    prefixes = BUILT_IN_STAGES[kind].prefixes
+    prefix = next(filter(name.startswith, prefixes), "")
+    stage: type[Any] | None
+    if path := prefixes[prefix] if prefix else _class_path(name, kind):
+        stage = resolve_name(path)
         return stage
-    if name in (plugged := _plugged(kind)):
-        return plugged[name]
+    stage = _installed_stages().get(name)
+    if stage is not None and stage.kind == kind:
+        return stage
     if kind in ("retrieve", "rerank") and (prefix := _forgotten_prefix(name)):
         raise UserError(f"no {NOUNS[kind]} {name!r}: did you mean {prefix}{name}?")
     more = "bm25, one of r2med list models, hf:ORG/NAME or path:DIR" if kind == "retrieve" else ""
     raise unknown(NOUNS[kind], name, known_names(kind), more)
 
 
-def _built_in_class(name: str, kind: Kind) -> str:
-    """Return "module:Class" for a stage without a plugin's class; empty if there is no such stage.
+def _class_path(name: str, kind: Kind) -> str:
+    """Return "module:Class" for a name of `names.toml` or of a card; empty if there is no such stage of this kind.
 
     Raises UserError if the field `form` of a card has a wrong value.
     """
     stages = BUILT_IN_STAGES[kind]
-    if prefix := next(filter(name.startswith, stages.prefixes), ""):
-        return stages.prefixes[prefix]
     if name in stages.names:
         return stages.names[name]
     for cards, path in stages.cards.items():
@@ -399,16 +391,6 @@ def _class_of_form(card: RawCard, forms: Mapping[str, str]) -> str:
     if form not in forms:
         raise UserError(f"{card.file}: form {form!r}{nearest(form, forms)}: {' or '.join(forms)}")
     return forms[form]
-
-
-def _is_built_in(name: str, kind: Kind) -> bool:
-    """Return True if a stage of this kind has code or a card of this name: of r2med, of a plugin or of the user."""
-    stages = BUILT_IN_STAGES[kind]
-    return name in stages.names or any(name.partition(":")[0] in raw_cards(cards) for cards in stages.cards)
-
-
-def _plugged(kind: Kind) -> dict[str, type[Any]]:
-    return {name: stage for name, stage in _installed_stages().items() if stage.kind == kind}
 
 
 def _forgotten_prefix(name: str) -> str:

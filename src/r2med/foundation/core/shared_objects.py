@@ -1,4 +1,4 @@
-"""Objects that are made once and shared by threads. Each object has its own lock."""
+"""Objects that are made once and shared by threads."""
 
 from __future__ import annotations
 
@@ -6,19 +6,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, eq=False)
-class Shared(Generic[Value]):
-    """An object, and a lock for users that must not use it at the same time."""
-
-    value: Value
-    lock: threading.RLock = field(default_factory=threading.RLock)
 
 
 class SharedObjects:
@@ -26,27 +17,28 @@ class SharedObjects:
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
-        self._held: OrderedDict[Hashable, Shared[Any]] = OrderedDict()
+        self._held: OrderedDict[Hashable, Any] = OrderedDict()
         self._turns: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # only the locks in use are kept
         self._guard = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def get(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the object of a key. `make` makes it if it is missing, and only once for all threads."""
         with self.turn(key):
             with self._guard:
                 if key in self._held:
                     self._held.move_to_end(key)
-                    return self._held[key]
+                    held: Value = self._held[key]
+                    return held
                 # What leaves is not closed: a thread may still be working with it. It ends with its last user.
                 while self.limit is not None and self._held and len(self._held) >= self.limit:
                     self._held.popitem(last=False)
-            made = Shared(make())  # without the guard, so that other keys do not wait
+            value = make()  # without the guard, so that other keys do not wait
             with self._guard:
-                self._held[key] = made
-            return made
+                self._held[key] = value
+            return value
 
     def turn(self, key: Hashable) -> AbstractContextManager[object]:
         """Return the lock of a key. Threads take it so that only one of them does the work."""
@@ -61,7 +53,7 @@ class SharedObjects:
         with self._guard:
             held = list(self._held.values())
             self._held.clear()
-        for each in reversed(held):
-            close = getattr(each.value, "close", None)
+        for value in reversed(held):
+            close = getattr(value, "close", None)
             if callable(close):
                 close()

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from r2med.foundation.core.errors import UserError, check_installed, unknown
-from r2med.foundation.core.shared_objects import Shared, SharedObjects
+from r2med.foundation.core.shared_objects import SharedObjects
 from r2med.foundation.engine.work import THREADS, Engine
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.offline import is_offline, offline
@@ -69,18 +69,18 @@ class Runtime:
     def __reduce__(self) -> tuple[Callable[[Setup], Runtime], tuple[Setup]]:
         return _arrived, (self.setup,)
 
-    def opened(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
-        """Return the shared object of a key with its lock. `make` creates it on first use; it is closed at the end."""
+    def opened(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the shared object of a key. `make` creates it on first use; it is closed at the end."""
         return self._objects.get(key, make)
 
     def part(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return what a stage opened for a key, such as an encoder. `make` may read the settings and the store.
 
-        It is opened again for other settings and for another store. What saves data with the labels of the store has
-        these labels in its key.
+        It is opened again for other settings and for another store, but not in another repeat: what depends on the
+        repeat has it in its key. What saves data with the labels of the store has these labels in its key.
         """
-        setup = self.setup, self.setup.budget, self.setup.engine  # equal setups may differ in these two
-        return self._parts.get((key, setup, self.store.identity), make).value
+        settings = self.setup.values_without("repeat", "store", "models_kept")
+        return self._parts.get((key, settings, self.store.identity), make)
 
     def for_a_system(self) -> Runtime:
         """Return this runtime for one system, which opens its parts itself: a user may have trained a model since."""
@@ -90,7 +90,7 @@ class Runtime:
         """Return what a stage opened to search a corpus. A server keeps it; a run keeps it for one search."""
         if not self.store.keeps_questions:
             return self.store.opened((key, self.setup, self.store.labels), make)
-        return make() if self._indexes is None else self._indexes.get((key, self.setup), make).value
+        return make() if self._indexes is None else self._indexes.get((key, self.setup), make)
 
     @contextmanager
     def one_search(self) -> Iterator[Runtime]:
@@ -115,12 +115,12 @@ class Runtime:
     @property
     def store(self) -> Store:
         """The store with its policy."""
-        return self._store or self.setup.store or self.opened("store", default_store).value
+        return self._store or self.setup.store or self.opened("store", default_store)
 
     @property
     def budget(self) -> Budget:
         """The budget in dollars for all requests together. A view with another budget counts on its own."""
-        return self.opened(("budget", self.setup.budget), lambda: Budget(self.setup.budget)).value
+        return self.opened(("budget", self.setup.budget), lambda: Budget(self.setup.budget))
 
     @property
     def engine(self) -> Engine:
@@ -129,7 +129,7 @@ class Runtime:
         if not isinstance(engine, str):
             return engine
         local_only = self.setup.offline or is_offline()
-        return self.opened(("engine", engine, local_only), lambda: open_engine(engine, local_only)).value
+        return self.opened(("engine", engine, local_only), lambda: open_engine(engine, local_only))
 
     def with_store(self, store: Store) -> Runtime:
         """Return this runtime over another store, or the same one with another policy; all else is shared with it."""

@@ -242,13 +242,14 @@ class Setup(BaseModel):
             raise _explained(error) from None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Setup) and self._compared() == other._compared()
+        return isinstance(other, Setup) and self.values_without(*OF_NO_RESULT) == other.values_without(*OF_NO_RESULT)
 
     def __hash__(self) -> int:
-        return hash(self._compared())
+        return hash(self.values_without(*OF_NO_RESULT))
 
-    def _compared(self) -> tuple[Any, ...]:
-        return tuple(value for name, value in self if name not in OF_NO_RESULT)
+    def values_without(self, *names: str) -> tuple[Any, ...]:
+        """Return the values of all settings but these, to tell setups apart."""
+        return tuple(value for name, value in self if name not in names)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         for name, value in self:

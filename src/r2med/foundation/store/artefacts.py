@@ -111,7 +111,7 @@ class Store:
         Vectors of embedding APIs are kept, because they contain no text.
         """
         keeps = self.keeps_questions or folder == "api"
-        root = self.root if keeps else self._opened.get("answers", self._until_the_end).value
+        root = self.root if keeps else self._opened.get("answers", self._until_the_end)
         return root / folder / f"{name}.sqlite"
 
     def _until_the_end(self) -> Path:
@@ -131,7 +131,7 @@ class Store:
 
     def opened(self, key: Hashable, open: Callable[[], Value]) -> Value:
         """Return what `open` returned for a key when it was first wanted, such as an index that a server searches."""
-        return self._opened.get(key, open).value
+        return self._opened.get(key, open)
 
     def close(self) -> None:
         """Close what is open. A live store removes the answers of LLMs; the end of the process does it, too."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, create_model
+
+_SCHEMA_KEYWORDS = ("type", "items", "enum")
+"""Keywords of a field's schema that are sent. Every API knows them, but not titles, defaults and bounds. Their order
+must not change, since the schema is part of a request's key in the journal."""
 
 _LETTER = re.compile(r"\(?([A-Z])(?:[.):].*)?", re.IGNORECASE | re.DOTALL)
 
@@ -29,38 +33,6 @@ class LLMAnswer(BaseModel):
         return json.dumps(schema)
 
 
-_SCHEMA_KEYWORDS = ("type", "items", "enum")
-"""Keywords of a field's schema that are sent. Every API knows them, but not titles, defaults and bounds. Their order
-must not change, since the schema is part of a request's key in the journal."""
-
-
-def field_reader(schema: dict[str, Any], read: Callable[[Any], Any]) -> BeforeValidator:
-    """Return the JSON schema of a field and the function that reads it, as in `Annotated[str, field_reader(...)]`.
-
-    `read` raises ValueError or TypeError if the answer is not of the expected form.
-    """
-
-    def checked(value: Any) -> Any:
-        try:
-            return read(value)
-        except (TypeError, OverflowError) as error:  # pydantic reports a ValueError
-            raise ValueError(str(error)) from None
-
-    return BeforeValidator(checked, json_schema_input_type=Annotated[Any, WithJsonSchema(schema)])
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{value!r} is not a text")
-    return value.strip()
-
-
-def _texts(value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{value!r} is not a list of texts")
-    return value
-
-
 def word_of(value: Any, words: Sequence[str]) -> Any:
     """Return the one of these words that a value is, in upper or lower case. Raises ValueError for another value."""
     by_lower = {word.lower(): word for word in words}
@@ -71,19 +43,20 @@ def word_of(value: Any, words: Sequence[str]) -> Any:
 
 def one_of(*words: str) -> BeforeValidator:
     """Return the reader of a field that holds one of these words, in upper or lower case."""
-    return field_reader({"type": "string", "enum": list(words)}, lambda value: word_of(value, words))
+    return BeforeValidator(lambda value: word_of(value, words), json_schema_input_type=Literal[words])
 
 
 def number_up_to(highest: int) -> BeforeValidator:
     """Return the reader of a field that holds a whole number from 0 to `highest`."""
+    numbers = tuple(range(highest + 1))
 
     def read(value: Any) -> int:
         number = float(value)
-        if isinstance(value, bool) or number not in range(highest + 1):
+        if isinstance(value, bool) or number not in numbers:
             raise ValueError(f"{value!r} is not a whole number from 0 to {highest}")
         return int(number)
 
-    return field_reader({"type": "integer", "enum": list(range(highest + 1))}, read)
+    return BeforeValidator(read, json_schema_input_type=Literal[numbers])
 
 
 def letter(count: int) -> BeforeValidator:
@@ -92,28 +65,26 @@ def letter(count: int) -> BeforeValidator:
 
     def read(value: Any) -> int:
         """Return the number of the option, from 0."""
-        match = _LETTER.fullmatch(_text(value))
+        match = _LETTER.fullmatch(str(value).strip())
         return letters.index(word_of(match[1] if match else value, letters))
 
-    return field_reader({"type": "string", "enum": letters}, read)
+    return BeforeValidator(read, json_schema_input_type=Literal[letters])
 
 
-def _letters(count: int) -> list[str]:
-    return [chr(ord("A") + number) for number in range(count)]
+def _letters(count: int) -> tuple[str, ...]:
+    return tuple(chr(ord("A") + number) for number in range(count))
 
 
 def _truth(value: Any) -> bool:
     return value if isinstance(value, bool) else word_of(value, ("true", "false")) == "true"
 
 
-_STRING = {"type": "string"}
-
-Text = Annotated[str, field_reader(_STRING, _text)]
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """A text that is not empty."""
-Remark = Annotated[str, field_reader(_STRING, lambda value: value.strip() if isinstance(value, str) else "")]
+Remark = Annotated[str, BeforeValidator(lambda value: value.strip() if isinstance(value, str) else "")]
 """A text that may be empty. A field with the default "" may also be missing."""
-Texts = Annotated[list[str], field_reader({"type": "array", "items": _STRING}, _texts)]
-Truth = Annotated[bool, field_reader({"type": "boolean"}, _truth)]
+Texts = list[str]
+Truth = Annotated[bool, BeforeValidator(_truth)]
 
 
 class OpenAnswer(LLMAnswer):
@@ -131,14 +102,14 @@ class Choice(LLMAnswer):
 class WrittenChoice(LLMAnswer):
     """The words in which an LLM names the option that it chooses."""
 
-    choice: str
+    choice: Text
 
 
 @cache
 def written_choice_of(count: int) -> type[WrittenChoice]:
     """Return the model of a choice among `count` options in any words. The schema asks for a letter."""
-    field = field_reader({"type": "string", "enum": _letters(count)}, _text)
-    return create_model("WrittenChoiceOf", __base__=WrittenChoice, choice=(Annotated[str, field], ...))
+    any_words = BeforeValidator(lambda value: value, json_schema_input_type=Literal[_letters(count)])
+    return create_model("WrittenChoiceOf", __base__=WrittenChoice, choice=(Annotated[Text, any_words], ...))
 
 
 @cache

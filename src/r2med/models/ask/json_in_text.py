@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 Value_co = TypeVar("Value_co", covariant=True)
 Candidate = TypeVar("Candidate")
 
-VERSION = 1
+VERSION = 2
 """Version of the parsing rules. It is part of the record: the journal keeps raw answers, so other rules can give
 another ranking."""
 
@@ -23,8 +23,8 @@ MAX_CHARACTERS = 20_000
 """Characters read from the end of an answer. The requested value is there, and is much shorter."""
 
 MAX_FAILED_BRACKETS = 300
-"""Brackets that may fail as the start of a value before the search stops. A text of only brackets must not take
-minutes."""
+"""Brackets that may fail as the start of a value before the search stops, counted from the end of the text. A text of
+only brackets must not take minutes."""
 
 _OPENING = re.compile(r"[{\[]")
 _SLIPS = (
@@ -65,18 +65,26 @@ def mended(text: str) -> str:
     return text
 
 
-def values(text: str) -> Iterator[Located]:
-    """Yield every object and list that is not inside another, in order. All numbers are floats."""
-    position, failed = 0, 0
-    while (opening := _OPENING.search(text, position)) and failed < MAX_FAILED_BRACKETS:
-        position = opening.start()
+def values(text: str) -> list[Located]:
+    """Return every object and list that is not inside another, in order. All numbers are floats.
+
+    The text is read from its end, where the requested value is.
+    """
+    located: list[Located] = []  # the last one first
+    failed = 0
+    for opening in reversed([*_OPENING.finditer(text)]):
+        start = opening.start()
         try:
-            value, end = _DECODER.raw_decode(text, position)
+            value, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            position, failed = position + 1, failed + 1
+            failed += 1
+            if failed == MAX_FAILED_BRACKETS:
+                break
             continue
-        yield Located(value, position, end)
-        position = end
+        while located and located[-1].start < end:
+            located.pop()  # it is inside this value
+        located.append(Located(value, start, end))
+    return located[::-1]
 
 
 def members(value: Any, depth: int = 20) -> Iterator[Any]:
@@ -100,6 +108,6 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield every JSON object of an answer, the last one first, since models think aloud before they answer."""
     end = text[-MAX_CHARACTERS:]
     for form in dict.fromkeys((end, mended(end))):
-        for located in reversed(list(values(form))):
+        for located in reversed(values(form)):
             if isinstance(located.value, Members):
                 yield dict(located.value)

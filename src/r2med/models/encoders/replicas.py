@@ -171,4 +171,4 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
             "the model does not fit into the memory of the device; use another device (--device) or dtype (--dtype)"
         )
 
-    return runtime.models.get(key, loaded).value
+    return runtime.models.get(key, loaded)

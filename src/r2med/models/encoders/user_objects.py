@@ -168,7 +168,7 @@ class UserObjects:
     @classmethod
     def of(cls, runtime: Runtime) -> UserObjects:
         """Return the objects of a runtime."""
-        return runtime.opened("user objects", lambda: cls(runtime.store)).value
+        return runtime.opened("user objects", lambda: cls(runtime.store))
 
     def get(self, path: str) -> PythonObject:
         """Return the object of MODULE:NAME. It is created once, and a class is called without arguments.

@@ -80,7 +80,7 @@ class LlamaBackend:
     def _engine(self) -> Any:
         """Return the engine, which all stages of the runtime share."""
         made_of = self.card.name, self.file, self.card.context_length, self._runtime.setup.threads
-        return self._runtime.opened(("llama.cpp", self._digest(), *made_of), lambda: _load_engine(*made_of)).value
+        return self._runtime.opened(("llama.cpp", self._digest(), *made_of), lambda: _load_engine(*made_of))
 
     def _digest(self) -> str:
         return files_digest(weight_files(self.file), self.file.parent, self._runtime.store)

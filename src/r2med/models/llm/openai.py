@@ -73,9 +73,9 @@ class OpenAIBackend:
         self._budget = runtime.budget
         self._warned = runtime.warned
         # Endpoints and models that refused the schema of an answer. It is tried once, and one warning is logged.
-        self._without_schema: set[tuple[str, str]] = runtime.opened("LLMs without a schema", set).value
+        self._without_schema: set[tuple[str, str]] = runtime.opened("LLMs without a schema", set)
         # Endpoints that could not be reached: the next dataset would wait for the same attempts.
-        self._dead: dict[str, tuple[float, str]] = runtime.opened("endpoints without an answer", dict).value
+        self._dead: dict[str, tuple[float, str]] = runtime.opened("endpoints without an answer", dict)
         if runtime.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
             raise UserError(
                 f"{card.name} has no price in its card, so a budget cannot be checked; "

@@ -24,7 +24,8 @@ PROMPTS_MEANING = (
 
 def prompt_sets() -> Mapping[str, Traversable]:
     """Return the named sets: the folders in `prompts/` of this package and of plugins."""
-    inside = (entry for folder in folders_of("prompts") if folder.is_dir() for entry in folder.iterdir())
+    folders = [folder.path for folder in folders_of("prompts") if folder.path.is_dir()]
+    inside = (entry for folder in folders for entry in folder.iterdir())
     return {entry.name: entry for entry in inside if entry.is_dir() and not entry.name.startswith((".", "_"))}
 
 

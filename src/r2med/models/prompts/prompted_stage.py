@@ -38,7 +38,8 @@ class PromptedStage(Stage):
 
     def opened(self, runtime: Runtime) -> OpenedLLM:
         """Return the LLM and the templates. Nothing is asked, and no key is needed until an answer is missing."""
-        return runtime.part((self, "llm", runtime.store.labels), lambda: self.open_llm(runtime))
+        key = self, "llm", runtime.store.labels, runtime.setup.repeat
+        return runtime.part(key, lambda: self.open_llm(runtime))
 
     def open_llm(self, runtime: Runtime) -> OpenedLLM:
         """Open the LLM and find the templates. Raises UserError if there is no such LLM or set."""

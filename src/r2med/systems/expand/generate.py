@@ -14,10 +14,10 @@ from r2med.models.llm.llm_needs import INSTRUCTION_TOKENS, llm_needs
 from r2med.models.prompts.fitting import Fitter
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generated_settings import GeneratedSettings
-from r2med.systems.expand.llm_expander import LLMExpander
 from r2med.systems.expand.method_cards import METHODS
 from r2med.systems.expand.query_list import LIST_VERSION
 from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded
+from r2med.systems.expand.text_writer import TextWriter
 from r2med.systems.retrieve.bm25 import BM25
 
 
@@ -84,16 +84,6 @@ class Generated(GeneratedSettings, kind="expand", takes="llm"):
         """Return True if an LLM is called."""
         return not self.is_recorded(runtime)
 
-    @property
-    def first(self) -> Stage:
-        """The retriever of the passages that a method shows before the first round."""
-        return self.by if self.card.passages_by == "system" else BM25()
-
-    @property
-    def shows_passages(self) -> bool:
-        """True if passages are shown before the first round."""
-        return "passages" in self.card.fields
-
     def varies(self, runtime: Runtime) -> bool:
         """Return True if another run can give other texts: the LLM varies, or a search whose passages it reads."""
         if self.is_recorded(runtime):
@@ -118,7 +108,7 @@ class Generated(GeneratedSettings, kind="expand", takes="llm"):
             **super().key(dataset, runtime),
             "source": "generated",
             "method": self.card.key(),
-            "templates": self._writer(runtime).prompts(dataset).digest,
+            "templates": self._writer(dataset, runtime).prompts.digest,
             **candidates,
             **by,
             **lists,
@@ -142,13 +132,13 @@ class Generated(GeneratedSettings, kind="expand", takes="llm"):
 
     def example(self, dataset: Dataset, runtime: Runtime) -> ChatRequest | None:
         """Return the first request about the first query. Passages of the corpus stand for those that are found."""
-        return None if self.is_recorded(runtime) else self._writer(runtime).example(dataset)
+        return None if self.is_recorded(runtime) else self._writer(dataset, runtime).example()
 
     def expand(self, dataset: Dataset, runtime: Runtime) -> Expansion:
         """Return the queries with the texts that an LLM writes for them, or has written before."""
         if recorded := self.recorded(runtime):
             return recorded.expand(dataset)
-        return self._writer(runtime).expand(dataset)
+        return self._writer(dataset, runtime).expansion()
 
-    def _writer(self, runtime: Runtime) -> LLMExpander:
-        return LLMExpander(self, self.opened(runtime), runtime, self.by, self.first)
+    def _writer(self, dataset: Dataset, runtime: Runtime) -> TextWriter:
+        return TextWriter(self, self.opened(runtime), dataset, runtime)

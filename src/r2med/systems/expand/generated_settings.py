@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import SignedNumbers, argument
+from r2med.foundation.runtime.stages import SignedNumbers, Stage, argument
 from r2med.models.llm.llm_cards import Cleaning, LLMCard, resolve_llm, with_own_file
 from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.models.prompts.prompted_stage import PromptedStage
@@ -100,6 +100,16 @@ class GeneratedSettings(PromptedStage):
     def card(self) -> MethodCard:
         """The card of the method."""
         return METHODS.card(self.name)
+
+    @property
+    def first(self) -> Stage:
+        """The retriever of the passages that a method shows before the first round."""
+        return self.by if self.card.passages_by == "system" else BM25()
+
+    @property
+    def shows_passages(self) -> bool:
+        """True if passages are shown before the first round."""
+        return "passages" in self.card.fields
 
     @property
     def is_apart(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.ask.json_in_text import MAX_CHARACTERS, Members, Parsed, last_full, members, mended, values
 
-LIST_VERSION = 1
+LIST_VERSION = 2
 """Version of the parsing rules. It is part of the key: the journal keeps raw answers."""
 
 _ENTRY = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):]|[Qq](?:uery)?\s?\d{1,2}[.):])\s+(?P<text>\S.*)$")

@@ -131,7 +131,8 @@ class FoldStage(Stage):
 
     def models(self, runtime: Runtime) -> FoldModels:
         """Return the models in the folder, with those of a repeat."""
-        return runtime.part((self, "folds"), lambda: FoldModels(self.name, runtime.setup.repeat))
+        repeat = runtime.setup.repeat
+        return runtime.part((self, "folds", repeat), lambda: FoldModels(self.name, repeat))
 
     def seeds(self, runtime: Runtime) -> list[dict[int, Stage]]:
         """Return for each seed: fold -> the stage of its model. Raises UserError if a model is missing."""
