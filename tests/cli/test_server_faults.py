@@ -14,6 +14,7 @@ import pytest
 from r2med import Setup
 from support import chat_server as api
 from support.chat_server import Server
+from support.commands import run_here
 from support.facts import some_states
 from support.keys import KEY
 from support.loopback import nobody_listening
@@ -36,6 +37,12 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     of_setup = usual.fget
     monkeypatch.setattr(Setup, "policy", property(lambda setup: replace(of_setup(setup), **patience)))
     return patience
+
+
+@pytest.fixture
+def r2med(tmp_path: Path) -> Typed:
+    """Run commands in this process, where `patience` holds."""
+    return lambda *words: run_here(*words, cwd=tmp_path)
 
 
 def generated(r2med: Typed, address: str, *words: str) -> Ended:
