@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -12,9 +13,10 @@ import pytest
 
 import r2med
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store
+from r2med.foundation.store import Store, sharing
 from r2med.foundation.store.memo import Memo, Missing
 from support.datasets import random_folder
+from support.processes import wait_for
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become two other users"
@@ -99,3 +101,22 @@ def test_what_one_makes_the_other_uses_and_nothing_is_refused(
     for path in shared.rglob("*"):
         assert path.stat().st_gid == GROUP, path
         assert path.stat().st_mode & 0o777 == (0o770 if path.is_dir() else 0o660), path
+
+
+def test_a_lock_to_which_another_user_gives_access_just_now_is_waited_for(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "ACCESS_SECONDS", 60.0)
+    lock, begun = shared / "lock", tmp_path / str(USERS[0]) / "begun"
+    lock.touch(mode=0o600)
+
+    def work() -> None:
+        begun.touch()
+        with sharing.exclusive(lock):
+            pass
+
+    child = as_user(USERS[0], 0o077, GROUP, tmp_path / str(USERS[0]) / "error", work)
+    wait_for(begun.exists)
+    threading.Event().wait(0.1)
+    sharing.give_access(lock)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -191,3 +191,15 @@ def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2m
     some_states(done.messages, tmp_path / "Biology", "own/Biology", "known dataset Biology")
     assert "own/Biology" in done.stdout
     assert list((tmp_path / "results/own/Biology").glob("bm25-*.json"))
+
+
+def test_rows_are_sorted_by_the_name_of_a_folder_as_the_table_shows_it(tmp_path: Path, r2med: Command) -> None:
+    folder = folder_of(tmp_path / "ward", "1", "d")
+    words = ("run", "bm25(b=0)", "bm25", "--data", folder, "--out", tmp_path / "out", "--sort")
+    done = r2med(*words, "ward")
+    assert done.returncode == 0, done.stderr
+    heads = next(line for line in done.stdout.splitlines() if line.startswith("system"))
+    assert heads.split() == ["system", "ward"]
+    wrong = r2med(*words, tmp_path / "nowhere")
+    assert wrong.returncode == 2
+    states(wrong.stderr, "no order", "nowhere")

@@ -10,10 +10,11 @@ from r2med.cli.formats import show_page
 from r2med.data.dataset_cards import groups
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_facts import DatasetFacts, StageFacts
-from r2med.evaluation.running.results import Cell, Results, row_means
+from r2med.evaluation.running.results import average, averages_by_task
 from r2med.evaluation.running.run_page import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_page
 from r2med.foundation.core.cost import Cost
 from support.facts import each_states, error_states, states
+from support.run_results import Cell, results_of
 
 PUBLISHED = {"stage": "bm25", "scorer": "published"}
 LUCENE = {"stage": "bm25", "scorer": "lucene"}
@@ -38,7 +39,7 @@ def record(system: str, dataset: str, score: float, settings: dict[str, Any] = P
 
 
 def cell(system: str, dataset: str, score: float, settings: dict[str, Any] = PUBLISHED, **stage: Any) -> Cell:
-    return Cell(system, dataset, (record(system, dataset, score, settings, **stage),))
+    return system, dataset, record(system, dataset, score, settings, **stage)
 
 
 def report(
@@ -48,7 +49,7 @@ def report(
         patch.delenv("COLUMNS", raising=False)
         if width:
             patch.setenv("COLUMNS", str(width))
-        show_page(run_page(Results(tuple(map(tuple, rows))), Path("results"), demo), "text")
+        show_page(run_page(results_of(*rows), Path("results"), demo), "text")
     lines = capsys.readouterr().out.splitlines()
     return lines
 
@@ -70,7 +71,10 @@ def test_every_figure_is_whole_however_many_and_long_named_the_datasets_are(
 ) -> None:
     lines = report(capsys, *grid(SYSTEMS, DATASETS), width=width)
     words = " ".join(lines).split()
-    assert all(f"{100 * each.record.mean['nDCG@10']:.2f}" in words for row in grid(SYSTEMS, DATASETS) for each in row)
+    assert all(
+        f"{point:.2f}" in words
+        for point in (100 * kept.mean["nDCG@10"] for kept in results_of(*grid(SYSTEMS, DATASETS)).records)
+    )
     assert "…" not in "".join(lines)
 
 
@@ -85,7 +89,7 @@ def test_a_pipe_gets_one_line_for_each_system(capsys: pytest.CaptureFixture[str]
 
 def test_names_that_could_steer_the_terminal_are_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     name = "evil\x1b[31m[bold]"
-    failing = Cell(name, f"a/{name}", error=f"no model in {name}")
+    failing = name, f"a/{name}", f"no model in {name}"
     text = "\n".join(report(capsys, [cell(name, f"a/{name}", 0.5)], [failing]))
     assert "\x1b" not in text
     assert text.count(r"evil\x1b[31m[bold]") == 8  # a head, two rows in each of two tables, and thrice in the error
@@ -122,7 +126,7 @@ def test_without_any_record_there_is_no_table_of_dashes_but_each_error_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def failing(system: str, error: str) -> list[Cell]:
-        return [Cell(system, dataset, error=error) for dataset in ("Biology", "MedQA-Diag")]
+        return [(system, dataset, error) for dataset in ("Biology", "MedQA-Diag")]
 
     lines = report(capsys, *(failing(f"model-{number}", "no hub") for number in range(89)), failing("nv", "no trust"))
     each_states(
@@ -135,14 +139,14 @@ def test_without_any_record_there_is_no_table_of_dashes_but_each_error_once(
 def test_a_hub_that_is_away_is_one_line_whatever_the_dataset(capsys: pytest.CaptureFixture[str]) -> None:
     fault = "cannot fetch R2MED/{} from the hub (no answer at {})"
     names = ("Biology", "MedQA-Diag")
-    row = [Cell("bm25", name, error=fault.format(name, str(number) * 40)) for number, name in enumerate(names)]
+    row = [("bm25", name, fault.format(name, str(number) * 40)) for number, name in enumerate(names)]
     lines = report(capsys, row)
     each_states(filter(str.strip, lines), ["bm25", "2 datasets", fault.format("Biology", "0" * 40)])
 
 
 def test_an_average_over_some_of_the_datasets_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     whole = [cell("bm25", "Biology", 0.5), cell("bm25", "MedQA-Diag", 0.7)]
-    half = [cell("nv", "Biology", 0.9), Cell("nv", "MedQA-Diag", error="no hub")]
+    half = [cell("nv", "Biology", 0.9), ("nv", "MedQA-Diag", "no hub")]
     lines = report(capsys, whole, half)
     assert next(line for line in lines if line.startswith("bm25 ")).split()[1:] == ["50.00", "70.00", "60.00"]
     assert next(line for line in lines if line.startswith("nv ")).split()[1:] == ["90.00", "–", "–"]
@@ -169,7 +173,7 @@ def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_recorded_texts_have_no_known_cost(capsys: pytest.CaptureFixture[str]) -> None:
     free = record("hyde(gpt4) → bm25", "Biology", 0.5)
     recorded = {**free.settings, "expand": {"stage": "hyde", "llm": "gpt4", "source": "recorded"}}
-    lines = report(capsys, [Cell(free.system, "Biology", (free.model_copy(update={"settings": recorded}),))])
+    lines = report(capsys, [(free.system, "Biology", free.model_copy(update={"settings": recorded}))])
     [cost] = [line for line in lines if line.count("unknown") > 1]
     assert cost.split()[-5:] == ["unknown", "unknown", "0.0", "unknown", "0"]
     assert RECORDED_CAPTION in lines
@@ -187,15 +191,14 @@ def test_passages_that_a_reranker_did_not_rank_are_counted_for_each_system(capsy
 def test_every_group_has_an_average_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     scores = {"Biology": 0.2, "MedQA-Diag": 0.4, "SciFact": 0.6, "NFCorpus": 0.8}
     row = [cell("bm25", dataset, score) for dataset, score in scores.items()]
-    results = Results((tuple(row),))
-    assert results.averages == ["R2MED", "medical"]
-    table = results.table()
-    assert [column.head for column in table.columns][1:7] == [*scores, "R2MED", "medical"]
+    results = results_of(row)
+    assert list(results.averages) == ["R2MED", "medical"]
+    assert results.table().heads[1:7] == ("Bio", "Diag", "SciFact", "NFC", "Avg R2MED", "Avg medical")
     heads = report(capsys, row)[1].split()
     assert heads[-4:] == ["Avg", "R2MED", "Avg", "medical"]
     with error_states("2 groups", "R2MED, medical"):
         results.best()
-    assert Results((tuple(row[2:]),)).best() == "bm25"
+    assert results_of(row[2:]).best() == "bm25"
 
 
 R2MED = dict(zip(groups()["R2MED"], [0.1919, 0.2155, 0.1968, 0.0066, 0.0255, 0.2369, 0.2166, 0.1202], strict=True))
@@ -207,7 +210,13 @@ BY_TASK = {
 
 
 def averages(scores: dict[str, float]) -> dict[str, float]:
-    return row_means([cell("bm25", dataset, score) for dataset, score in scores.items()], "nDCG@10")
+    return averages_of([cell("bm25", dataset, score) for dataset, score in scores.items()])
+
+
+def averages_of(row: list[Cell]) -> dict[str, float]:
+    results = results_of(row)
+    scores, columns = results.rows[0].scores(), {**results.averages, **averages_by_task(results)}
+    return {label: average(scores, numbers) or 0.0 for label, numbers in columns.items()}
 
 
 def test_the_benchmark_is_also_averaged_without_biology_and_by_task() -> None:
@@ -222,9 +231,7 @@ def test_the_demo_is_averaged_by_task_as_the_benchmark_is() -> None:
 
 def test_datasets_without_a_card_are_only_averaged_and_two_of_one_name_count_each() -> None:
     assert averages({"mine": 0.5, "yours": 0.7}) == pytest.approx({"average": 0.6})
-    assert row_means([cell("bm25", "mine", score) for score in (0.2, 0.4)], "nDCG@10") == {
-        "average": pytest.approx(0.3)
-    }
+    assert averages_of([cell("bm25", "mine", score) for score in (0.2, 0.4)]) == {"average": pytest.approx(0.3)}
 
 
 def test_datasets_of_several_groups_are_never_averaged_together() -> None:

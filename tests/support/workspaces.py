@@ -35,7 +35,7 @@ class Workspace:
         return {str(path.relative_to(self.out)): _content(path) for path in files}
 
     def leftovers(self) -> list[str]:
-        """Files and folders of work in progress, as `held` of store/locks.py names them.
+        """Files and folders of work in progress, as `held` of store/sharing.py names them.
 
         A process that is killed while it makes a folder may leave an empty one without a name, which nobody misses.
         """

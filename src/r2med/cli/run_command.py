@@ -49,5 +49,5 @@ def show_results(
     if not with_all_tables:
         *sections, last = page.sections
         page = replace(page, sections=[*sections, replace(last, parts=[*last.parts, MORE_TABLES])])
-    summaries = [cell.summary() for cell in results] if form == "json" else None
+    summaries = results.summaries() if form == "json" else None
     return Shown(page, summaries, 0 if results.complete else INCOMPLETE)

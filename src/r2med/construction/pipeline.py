@@ -26,10 +26,9 @@ from r2med.foundation.core.needs import Needs
 from r2med.foundation.runtime.runtime import Runtime, running
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import digest
-from r2med.foundation.store.access import private_folder
 from r2med.foundation.store.dataset_labels import dataset_label
 from r2med.foundation.store.files import sha256, write_atomically
-from r2med.foundation.store.locks import exclusive
+from r2med.foundation.store.sharing import exclusive, private_folder
 from r2med.foundation.text.terminal_text import quoted
 from r2med.models.llm.chat import FROM_THE_MODEL
 

@@ -134,7 +134,7 @@ def _llms() -> Listing:
 def _prompts() -> Listing:
     """Return the prompt templates of each method, and the sets of templates that can replace them."""
     from r2med.foundation.pages.page import Paragraph, Table, table_page
-    from r2med.models.prompts.prompt_sets import methods, named_templates, prompt_sets
+    from r2med.models.prompts.templates import methods, named_templates, prompt_sets
     from r2med.public.named_things import fixed_templates
 
     fixed = list(fixed_templates())

@@ -94,7 +94,7 @@ def _llm(name: str) -> Any:
 
 
 def _prompts(name: str) -> Any:
-    from r2med.models.prompts.prompt_sets import named_templates
+    from r2med.models.prompts.templates import named_templates
     from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
 
     card = LLM_RERANKERS.get(name)
@@ -106,7 +106,7 @@ def _prompts(name: str) -> Any:
 def written_prompts(method: str, folder: Path) -> Listing:
     """Write the built-in templates of a method into a folder, and return them with how they are used."""
     from r2med.foundation.core.spec import encoded
-    from r2med.models.prompts.prompt_sets import write_set
+    from r2med.models.prompts.templates import write_set
 
     template, stage, needs_llm = _user_of_prompts(method)
     written = write_set(template, folder)
@@ -130,7 +130,7 @@ def _user_of_prompts(name: str) -> tuple[str, str, bool]:
 def fixed_templates() -> dict[str, Traversable]:
     """Return the templates of `analyse` and `build` by name. They can be shown, but no set replaces them."""
     from r2med import analysis, construction
-    from r2med.models.prompts.prompt_sets import templates_in
+    from r2med.models.prompts.templates import templates_in
 
     floors = {"analyse": analysis, "build": construction}
     found = (templates_in(files(floor) / "prompts", command) for command, floor in floors.items())

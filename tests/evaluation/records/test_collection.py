@@ -19,12 +19,12 @@ from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_facts import OverlayFacts, StageFacts
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.evaluation import evaluate
-from r2med.evaluation.running.results import Cell, Results
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
 from support.datasets import random_folder
 from support.facts import error_states, states
+from support.run_results import results_of
 
 
 @pytest.fixture
@@ -292,7 +292,7 @@ def test_a_reranker_with_two_calls_for_a_document_is_held_to_the_same_limit(fail
 def test_a_reranker_that_failed_for_every_document_makes_the_results_incomplete() -> None:
     stage = StageFacts(stage="rerank", name="rank1-7b@10", cost=Cost(calls=200), failures=100, asked=100)
     record = SimpleNamespace(stages=(stage,), dataset=SimpleNamespace(queries=10), system="bm25 → rank1-7b@10")
-    assert not Results(((Cell("s", "d", (record,)),),)).complete  # type: ignore[arg-type]
+    assert not results_of([("s", "d", record)]).complete  # type: ignore[list-item]
 
 
 def test_a_word_that_is_a_system_and_a_folder_means_the_system(results: Path, tmp_path: Path) -> None:

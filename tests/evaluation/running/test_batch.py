@@ -40,13 +40,13 @@ def test_one_that_cannot_run_does_not_stop_the_others(tmp_path: Path, setup: Set
     systems = ["bm25", "hyde(nobody) → bm25", "nv"]
     results = r2med.run(systems, ["demo/Biology", "no-such-set"], out=tmp_path / "out", setup=setup)
     good, bad, untrusted = results.rows
-    assert good[0].record and good[0].record.mean["nDCG@10"] > 0
-    assert good[1].record is None and "no dataset or folder 'no-such-set'" in good[1].error
-    assert bad[0].record is None and "nobody" in bad[0].error
-    assert "trust_remote_code (--trust-remote-code)" in untrusted[0].error
+    assert good.records[0].mean["nDCG@10"] > 0 and good.errors[0] == ""
+    assert good.cells[1] is None and "no dataset or folder 'no-such-set'" in good.errors[1]
+    assert bad.cells == (None, None) and "nobody" in bad.errors[0]
+    assert "trust_remote_code (--trust-remote-code)" in untrusted.errors[0]
     assert not results.complete and len(results.records) == 1
     again = r2med.run("bm25", "demo/Biology", out=tmp_path / "out", setup=setup)
-    assert again.rows[0][0].reused and again.complete and not good[0].reused
+    assert again.reused == 1 and again.complete and not results.reused
 
 
 @pytest.mark.parametrize(("answer", "complete"), [("I cannot say.", False), ("[2] > [1]", True)])
@@ -215,8 +215,8 @@ def test_one_cell_of_a_fusion_is_parsed_once_and_each_part_is_indexed_once(setup
     for kind in (BM25, Dense):
         count(kind, "_open")
     letters = UserObjects.of(setup).name(Letters())
-    [[cell]] = r2med.run(f"bm25+{letters}", "demo/Biology", out=None, setup=setup).rows
-    assert cell.record is not None
+    results = r2med.run(f"bm25+{letters}", "demo/Biology", out=None, setup=setup)
+    assert len(results.records) == 1
     assert counts == {
         "parse": 1,
         "open_encoder": 1,

@@ -66,8 +66,8 @@ def test_compare_takes_seeds_as_runs(models: Path, tmp_path: Path) -> None:
 def test_more_repeats_than_seeds_are_refused_before_anything_is_run(models: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = r2med.run(f"folds:{models}", DATA, out=out, store=Store(tmp_path / "store"), repeats=5)
-    [[cell]] = done.rows
-    states(cell.error, "3 seeds", "no repeat 4", "--repeats 3", "seed-3")
+    [row] = done.rows
+    states(row.errors[0], "3 seeds", "no repeat 4", "--repeats 3", "seed-3")
     assert not list(out.rglob("*.json"))
 
 

@@ -50,8 +50,8 @@ def test_run_does_what_was_locked_and_its_records_carry_the_digest(plan: Path, m
     r2med.run("bm25", mini, out=tmp_path / "out", k=20)  # a record of before
     digest = Lock.read(plan).digest
     results = r2med.run(data=mini, out=tmp_path / "out", lock=plan)
-    assert [(cell.system, cell.record and cell.record.lock) for cell in results] == [(name, digest) for name in SYSTEMS]
-    assert [cell.reused for cell in r2med.run(data=mini, out=tmp_path / "out", lock=plan)] == [True] * 3
+    assert [(record.system, record.lock) for record in results.records] == [(name, digest) for name in SYSTEMS]
+    assert r2med.run(data=mini, out=tmp_path / "out", lock=plan).reused == 3
     assert {record.settings["k"] for record in results.records} == {20}
 
 
@@ -112,7 +112,7 @@ def test_a_lock_says_nothing_about_results_that_were_there_before(plan: Path, mi
     late = Lock.read(plan).model_copy(update={"created": "2999-01-01T00:00:00+00:00"})
     late.write(plan)
     results = r2med.run(data=mini, out=out, lock=plan)
-    assert "before the lock, which decides nothing about it" in next(iter(results)).error
+    assert "before the lock, which decides nothing about it" in results.rows[0].errors[0]
     assert kept.path.read_bytes() == made  # its date is not replaced
     for file in record_files(out):
         Record.read(file).model_copy(update={"lock": late.digest}).write(file)

@@ -37,21 +37,21 @@ def test_each_repeat_asks_anew_and_has_its_own_record(
 ) -> None:
     out = tmp_path / "out"
     results = r2med.run("hyde(m) → bm25", data, repeats=3, out=out, setup=runtime)
-    (cell,) = results
+    (row,) = results.rows
     queries = len(data.queries)
-    assert [record.repeat for record in cell.records] == [0, 1, 2]
-    assert [record.settings.get("repeat") for record in cell.records] == [None, 1, 2]
+    assert [record.repeat for record in row.records] == [0, 1, 2]
+    assert [record.settings.get("repeat") for record in row.records] == [None, 1, 2]
     assert len(served.requests) == 3 * queries and len({*seeds(served)}) == 3
-    assert len({record.settings["generations"] for record in cell.records}) == 3
-    assert len({record.seeds["expand llm"] for record in cell.records}) == 3
-    assert {record.seeds["expand llm"] for record in cell.records} == {*seeds(served)}
+    assert len({record.settings["generations"] for record in row.records}) == 3
+    assert len({record.seeds["expand llm"] for record in row.records}) == 3
+    assert {record.seeds["expand llm"] for record in row.records} == {*seeds(served)}
     files = [path for path in out.rglob("*.json") if ".traces" not in path.name]
     assert sorted(Record.read(path).repeat for path in files) == [0, 1, 2]
-    mean = sum(record.mean["nDCG@10"] for record in cell.records) / 3
-    assert cell.means["nDCG@10"] == pytest.approx(mean)
+    mean = sum(record.mean["nDCG@10"] for record in row.records) / 3
+    assert row.scores() == [pytest.approx(mean)]
     again = r2med.run("hyde(m) → bm25", data, repeats=4, out=out, setup=runtime)
     assert len(served.requests) == 4 * queries, "only the new repeat is asked"
-    assert [cell.reused for cell in again] == [3]
+    assert again.reused == 3
 
 
 def test_repeat_0_is_the_single_run_of_today(served: Server, data: Dataset, runtime: Runtime, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_local_llm_varies_unless_it_takes_the_likeliest_token(tmp_path: Path) 
 def test_a_system_that_does_not_vary_is_run_once_and_says_so(tmp_path: Path, data: Dataset) -> None:
     runtime = scripted(tmp_path, "an answer")
     results = r2med.run(["bm25", "hyde(script) → bm25"], data, repeats=5, out=tmp_path / "out", setup=runtime)
-    assert [len(cell.records) for cell in results] == [1, 1]
+    assert [len(row.records) for row in results.rows] == [1, 1]
     assert [stage.varies for record in results.records for stage in record.stages] == [False] * 3
     assert [row[-3] for row in results.table().rows] == [DETERMINISTIC] * 2
     assert r2med.evaluate(System.parse("bm25", runtime).in_repeat(3), data).repeat == 0
@@ -184,6 +184,6 @@ def test_an_error_in_a_later_repeat_keeps_the_earlier_ones(
 ) -> None:
     served.script = [by_seed] * len(data.queries) + [api.refuse(401)] * 99
     results = r2med.run("hyde(m) → bm25", data, repeats=2, out=tmp_path / "out", setup=runtime)
-    (cell,) = results
-    assert len(cell.records) == 1 and not results.complete
-    states(cell.error, "repeat 1", "401")
+    (row,) = results.rows
+    assert len(row.records) == 1 and not results.complete
+    states(row.errors[0], "repeat 1", "401")

@@ -10,7 +10,8 @@ import pytest
 
 import r2med
 from r2med import Dataset, Setup, UserError
-from r2med.evaluation.running.results import Cell, Results
+from r2med.evaluation.running.results import Results, SystemResults
+from r2med.foundation.pages.cells import Marked
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 
@@ -55,20 +56,26 @@ def results(setup: Setup) -> Results:
     return r2med.run(["bm25", "bm25(k1=0)"], [WARD, clinic], out=None, setup=setup)
 
 
+def with_a_missing_record(results: Results) -> Results:
+    """Return results with a further first row, whose system has no record on the first dataset."""
+    missing = SystemResults("none", (None, *results.rows[0].cells[1:]), ("gone", ""))
+    return replace(results, rows=(missing, *results.rows))
+
+
 def test_results_are_a_table_in_a_print_and_in_a_notebook(results: Results) -> None:
     table = results.table()
-    assert table.heads == ("system", "ward", "clinic", "average", "s / query", "dollars")
+    assert table.heads == ("system", "ward", "clinic", "Avg", "s / query", "dollars")
     assert repr(table).splitlines()[2].startswith("bm25  ")
-    assert table.rows[0][1] == 100.0 and table.rows[0][-1] == 0.0
+    assert table.rows[0][1] == Marked(100.0, bold=True) and table.rows[0][-1] == 0.0
     assert "<td>bm25(k1=0)</td>" in results._repr_html_()
     assert results.systems == ["bm25", "bm25(k1=0)"]
 
 
 def test_the_best_is_the_system_with_the_best_average(results: Results) -> None:
-    averages = {row[0]: float(row[3]) for row in results.table().rows}
+    averages = {row[0]: row[3].value for row in results.table().rows}
     assert averages[results.best()] == max(averages.values())
     with pytest.raises(UserError, match="no system has a record on every dataset"):
-        Results(((Cell("bm25", "ward", error="no such set"),),)).best()
+        Results(("ward",), (SystemResults("bm25", (None,), ("no such set",)),)).best()
 
 
 def test_systems_are_compared_by_their_records(results: Results) -> None:
@@ -80,11 +87,11 @@ def test_systems_are_compared_by_their_records(results: Results) -> None:
 
 def test_rows_are_sorted_by_any_column(results: Results) -> None:
     assert results.sorted("name").systems == ["bm25", "bm25(k1=0)"]
-    scores = [row[2] for row in results.table(sort="clinic").rows]
-    assert scores == sorted(scores, key=float, reverse=True)
+    scores = [row[2].value for row in results.table(sort="clinic").rows]
+    assert scores == sorted(scores, reverse=True)
     seconds = [float(row[4]) for row in results.table(sort="seconds").rows]
     assert seconds == sorted(seconds)
-    lacking = Results(((Cell("none", "ward", error="gone"), *results.rows[0][1:]), *results.rows))
+    lacking = with_a_missing_record(results)
     assert lacking.sorted("ward").systems[-1] == "none"
     with pytest.raises(UserError, match="no order 'scor' \\(did you mean score"):
         results.sorted("scor")
@@ -98,7 +105,7 @@ def test_pandas_is_told_how_to_install_where_it_is_not_there(results: Results, m
 
 def test_a_data_frame_has_a_row_for_each_cell(results: Results) -> None:
     pytest.importorskip("pandas")
-    lacking = Results(((Cell("none", "ward", error="gone"), *results.rows[0][1:]), *results.rows))
+    lacking = with_a_missing_record(results)
     frame = lacking.to_pandas()
     assert list(zip(frame["system"], frame["dataset"], strict=True))[3] == ("bm25", "clinic")
     assert frame["nDCG@10"].isna().tolist() == [True, False, False, False, False, False]
@@ -139,10 +146,10 @@ def test_what_recorded_texts_took_is_unknown_and_they_are_sorted_last(setup: Set
     results = r2med.run(["hyde(author) → bm25", "bm25"], "demo/Biology", out=None, setup=setup)
     recorded, plain = results.table().rows
     assert list(recorded[-2:]) == ["unknown"] * 2 and "unknown" not in plain
-    summary = results.rows[0][0].summary()
+    summary = results.summaries()[0]
     assert [summary[name] for name in ("cost_usd", "llm_tokens", "seconds_per_query")] == [None] * 3
     for order in ("seconds", "dollars", "tokens"):
-        assert [row[0].system for row in results.sorted(order).rows] == ["bm25", "hyde(author) → bm25"]
+        assert results.sorted(order).systems == ["bm25", "hyde(author) → bm25"]
 
 
 def test_a_record_states_the_ranks_after_each_stage_down_to_its_depth(setup: Setup) -> None:

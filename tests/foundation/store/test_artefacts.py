@@ -201,6 +201,13 @@ def test_what_a_killed_builder_left_goes_at_once(store: Store) -> None:
     assert not list((store.root / "scratch").iterdir()) and not list((store.root / "locks").iterdir())
 
 
+def test_what_a_killed_builder_left_goes_also_if_nothing_is_missing(store: Store) -> None:
+    store.make("index", "other", Builder())
+    killed_builder(store.root)
+    store.make("index", "other", Builder())
+    assert not list(store.root.rglob("half"))
+
+
 def test_a_fact_is_remembered_until_it_is_forgotten(store: Store) -> None:
     store.remember("key", {"rows": 3, "name": "é"})
     assert Store(store.root).recall("key") == {"rows": 3, "name": "é"}
@@ -240,14 +247,6 @@ def test_without_locks_two_may_build_the_same_and_both_have_it(store: Store) -> 
     artefact = store.make("index", "key", overtaken)
     assert artefact.array("numbers").tolist() == [2]
     assert [path.name for path in (store.root / "index").iterdir()] == ["key"]
-
-
-@pytest.mark.usefixtures("without_locks")
-def test_without_locks_nothing_is_discarded(store: Store) -> None:
-    path = store.make("index", "key", Builder()).path
-    with pytest.raises(UserError, match=r"index/key is not removed: .* no locks.* remove that folder"):
-        store.discard("index", "key")
-    assert path.exists()
 
 
 def test_making_leaves_no_lock_behind(store: Store) -> None:
@@ -292,3 +291,13 @@ def test_without_a_home_folder_the_user_is_told_what_to_set(monkeypatch: pytest.
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(UserError, match="set R2MED_HOME"):
         default_store()
+
+
+def test_two_fresh_views_that_make_the_same_keep_the_last_and_use_their_own(store: Store) -> None:
+    store.make("index", "key", Builder(1))
+    first, second = (Store(store.root).with_policy("fresh") for _ in range(2))
+    for number, fresh in enumerate((first, second), 2):
+        with fresh.scratch() as scratch:
+            Builder(number)(scratch)
+            assert fresh.add("index", "key", scratch, {}).array("numbers").tolist() == [number]
+    assert first.get("index", "key") is not None and not list((store.root / "scratch").iterdir())

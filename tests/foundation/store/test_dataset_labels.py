@@ -28,9 +28,9 @@ def test_a_name_means_the_only_folder_that_has_it() -> None:
 def test_what_is_made_or_used_through_a_view_of_the_store_has_its_labels(store: Store) -> None:
     inner = store.about("build").about("ward", model="bge")
     made = inner.make("index", "key", lambda folder: {"size": 1})
-    assert made.meta["about"] == {"dataset": "ward", "model": "bge"}
+    assert made.meta["about"] == {"model": "bge"}
     assert store.about("later").get("index", "key") is not None
-    assert artefact_datasets(made.path, made.meta) == ["build", "later", "ward"]
+    assert artefact_datasets(made.path) == ["build", "later", "ward"]
     inner.remember("note", {"a": 1})
     assert store.about("later").recall("note") == {"a": 1}
     assert store.about("alone").about(alone=True).recall("note") == {"a": 1}

@@ -29,7 +29,7 @@ from r2med.foundation.store.files import (
     write_array,
     write_atomically,
 )
-from r2med.foundation.store.locks import held, tidy
+from r2med.foundation.store.sharing import held, tidy
 
 
 def test_a_file_is_written_with_its_parents_and_replaced_whole(tmp_path: Path) -> None:

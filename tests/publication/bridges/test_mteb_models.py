@@ -60,8 +60,8 @@ def test_the_instruction_of_the_dataset_is_the_prompt_of_the_task(models: Any, s
 
 def test_a_cross_encoder_reranks_by_its_own_scores(models: Any) -> None:
     demo = load(DATA)
-    [cell] = run("bm25", DATA, rerank=["mteb:org/cross@5"], out=None)
-    assert cell.record is not None and cell.record.stages[-1].stage == "rerank"
+    [record] = run("bm25", DATA, rerank=["mteb:org/cross@5"], out=None).records
+    assert record.stages[-1].stage == "rerank"
     found = System.parse("bm25 → mteb:org/cross@5").run(demo, System.parse("bm25").runtime.store, 5).run
     model = models.get_model("org/cross", device="cpu").model
     for query, ranking in found:
@@ -75,7 +75,7 @@ def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
     found: Run = System.parse("mteb:org/search").run(demo, System.parse("bm25").runtime.store, 3).run
     longest = sorted((len(text) for _, text in demo.corpus), reverse=True)[:3]
     assert [score for _, score in found.top(demo.queries[0].id)] == longest
-    assert all(cell.record for cell in run("bm25+mteb:org/search", DATA, out=None))
+    assert len(run("bm25+mteb:org/search", DATA, out=None).records) == 1
     whole = evaluate("mteb:org/wrapped", DATA).mean  # an encoder with a similarity that is not ours
     assert whole == pytest.approx(evaluate("mteb:org/bert", DATA).mean)
     with pytest.raises(UserError, match="mteb:org/search can only search for a whole set of queries"):

@@ -171,13 +171,16 @@ class AnswerPlan:
             retrieval = replace(retrieval, data=tuple(map(self._searched_data, retrieval.datasets())))
 
         results = retrieval.evaluate(out, announce=announce)
-        errors: list[str] = [
-            f"{cell.system} on {cell.dataset}: {cell.error}" for cell in results if cell.record is None
+        errors = [
+            f"{row.system} on {dataset}: {error}"
+            for row in results.rows
+            for dataset, error in zip(results.datasets, row.errors, strict=True)
+            if error
         ]
         known: dict[Path, Record] = {}
         work: list[_ReaderWork] = []
         order: list[Path] = []
-        for each in self._readings(out, [cell.record for cell in results if cell.record], errors):
+        for each in self._readings(out, results.records, errors):
             order.append(each.path)
             if (record := recorded_answers(each.path, each.key)) and self._is_trusted(record):
                 known[each.path] = named_again(each.path, record)

@@ -29,7 +29,7 @@ from r2med.foundation.core.cost import NOTHING, Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
-from r2med.foundation.store.locks import tidy
+from r2med.foundation.store.sharing import tidy
 from r2med.models.llm.chat import FROM_THE_MODEL
 
 log = logging.getLogger("r2med")

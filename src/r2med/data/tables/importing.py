@@ -25,7 +25,7 @@ from r2med.data.tables.table_files import open_tables
 from r2med.data.tables.workbooks import WORKBOOKS, sheet_names
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.store.files import json_line, scratch_beside, sync, write_atomically
-from r2med.foundation.store.locks import exclusive
+from r2med.foundation.store.sharing import exclusive
 from r2med.foundation.text.language_guess import LanguageGuess, guess_language, mixed_languages
 from r2med.foundation.text.personal_data import OTHER_LANGUAGES, not_looked_for
 from r2med.foundation.text.placeholders import deidentified

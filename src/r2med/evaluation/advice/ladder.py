@@ -25,7 +25,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.measure.significance import SystemPairs
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.running.batch import RunPlan
-from r2med.evaluation.running.evaluation import evaluated
+from r2med.evaluation.running.evaluation import evaluate
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.installation import install_extra, missing_part
 from r2med.foundation.core.names import Kind, stage_class
@@ -296,7 +296,7 @@ class _Ladder:
         missing = [question for question in wanted if np.isnan(scores[question])]
         if missing:
             part = self._dataset.only([self._ids[question] for question in missing])
-            record, _ = evaluated(system, part, None, DEPTH, self._runtime.store)
+            record = evaluate(system, part, None, DEPTH, self._runtime.store)
             scores[missing] = [100 * record.per_query[self._ids[row]][str(HEADLINE_MEASURE)] for row in missing]
             self._records.setdefault(system.name, []).append(record)
         return np.asarray(scores[np.asarray(questions)])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from shlex import quote
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from r2med.evaluation.measure.scores import Floats
 from r2med.evaluation.records.answer_facts import GivenAnswer, read_answers
 from r2med.evaluation.records.record import Record, checked_file
 from r2med.evaluation.records.record_facts import FileFacts
+from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError, unknown
 
 log = logging.getLogger("r2med")
@@ -40,11 +42,31 @@ class StoredRecord:
     """The names of the entries with this record, separated by commas; empty for records that were run here."""
     later: tuple[StoredRecord, ...] = ()
     """The records of later repeats of the same system on the same dataset, in their order."""
+    reused: bool = False
+    """True if the run that returns it found it in its folder."""
 
     @property
     def repeats(self) -> tuple[StoredRecord, ...]:
         """This record alone, then those of later repeats."""
         return (replace(self, later=()), *self.later) if self.later else (self,)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Measure -> mean over the repeats."""
+        records = [repeat.record for repeat in self.repeats]
+        return {measure: fmean(record.mean[measure] for record in records) for measure in self.record.mean}
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of one run: the mean over the repeats."""
+        return total(repeat.record.cost for repeat in self.repeats).times(1 / len(self.repeats))
+
+    @property
+    def seconds_per_query(self) -> float | None:
+        """The mean seconds of a query, over the repeats; None if the cost of one of them is not known."""
+        seconds = [repeat.record.seconds_per_query for repeat in self.repeats]
+        known = [value for value in seconds if value is not None]
+        return fmean(known) if len(known) == len(seconds) else None
 
     @property
     def run_file(self) -> Path | None:

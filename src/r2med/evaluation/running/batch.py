@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from r2med.data import Dataset
-from r2med.data.dataset_word import each_dataset
+from r2med.data.dataset_word import DatasetWord, each_dataset
 from r2med.data.loading import announce_fetching, load_dataset
 from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
 from r2med.evaluation.records.lock_file import Lock
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.records.system_names import name_fault
 from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
-from r2med.evaluation.running.results import Cell, Results
+from r2med.evaluation.running.results import Results, SystemResults
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.runtime.runtime import Runtime, check_repeats
@@ -54,7 +55,7 @@ class RunPlan:
     def evaluate(
         self, out: Path | None, fresh: bool = False, announce: Callable[[str], None] = lambda step: None
     ) -> Results:
-        """Evaluate every system on every dataset. A UserError is reported in its cell.
+        """Evaluate every system on every dataset. One that fails is an error in the results, and the others go on.
 
         Raises UserError if a system, a setting or a dataset is not part of the lock.
         """
@@ -75,14 +76,17 @@ class RunPlan:
         expansions: list[Expansions] = [{} for _ in datasets]
         rows = []
         for system, fault in zip(self.systems, faults, strict=True):  # systems first, so that each model is loaded once
-            row = []
-            for name, dataset, shared in zip(self.dataset_names, datasets, expansions, strict=True):
-                if isinstance(error := fault or dataset, UserError):
-                    row.append(Cell(self.name or system.name, name, error=str(error)))
+            cells: list[StoredRecord | None] = []
+            errors: list[str] = []
+            for dataset, shared in zip(datasets, expansions, strict=True):
+                if isinstance(reason := fault or dataset, UserError):
+                    cell, error = None, str(reason)
                 else:
-                    row.append(self._cell(system, dataset, shared, out, store, announce))
-            rows.append(tuple(row))
-        return Results(tuple(rows), self.measure, self.repeats)
+                    cell, error = self._repeats_of(system, dataset, shared, out, store, announce)
+                cells.append(cell)
+                errors.append(error)
+            rows.append(SystemResults(self.name or system.name, tuple(cells), tuple(errors)))
+        return Results(tuple(self.dataset_names), tuple(rows), self.measure, self.repeats)
 
     def check_installed(self) -> None:
         """Raise MissingExtraError if a system needs an optional part that is not installed. No data are loaded."""
@@ -105,14 +109,14 @@ class RunPlan:
 
     @property
     def dataset_names(self) -> list[str]:
-        """The name of each dataset. For a folder that is not loaded yet, this is its path."""
-        return [source if isinstance(source, str) else source.name for source in self.data]
+        """The name of each dataset in records and tables."""
+        return [source.name if isinstance(source, Dataset) else _name_of(source) for source in self.data]
 
     def datasets(self) -> list[Dataset]:
         """Load the datasets and return them."""
         return [load_dataset(source, self.runtime.store) if isinstance(source, str) else source for source in self.data]
 
-    def _cell(
+    def _repeats_of(
         self,
         system: System,
         dataset: Dataset,
@@ -120,9 +124,10 @@ class RunPlan:
         out: Path | None,
         store: Store,
         announce: Callable[[str], None],
-    ) -> Cell:
-        """Return all repeats of a system on a dataset. Those that are left after an error are not run."""
-        runs, records, reused, error = self.runs(system), [], 0, ""
+    ) -> tuple[StoredRecord | None, str]:
+        """Return the record of a system on a dataset with those of later repeats, and the error that ended them."""
+        runs, error = self.runs(system), ""
+        records: list[StoredRecord] = []
         for repeat in range(runs):
             announce(f"{dataset.name} · {system.name}" + (f" · repeat {repeat} of 0 to {runs - 1}" if runs > 1 else ""))
             repeated = system.in_repeat(repeat if runs > 1 else system.repeat)
@@ -130,15 +135,12 @@ class RunPlan:
             try:
                 if shared not in expansions:
                     expansions[shared] = repeated.expand(dataset, store)
-                record, existed = evaluated(
-                    repeated, dataset, out, self.k, store, expansions[shared], self.lock, self.name
-                )
+                texts = expansions[shared]
+                records.append(evaluated(repeated, dataset, out, self.k, store, texts, self.lock, self.name))
             except UserError as fault:
                 error = f"repeat {repeat}: {fault}" if repeat else str(fault)
                 break
-            records.append(record)
-            reused += existed
-        return Cell(self.name or system.name, dataset.name, tuple(records), reused, error)
+        return replace(records[0], later=tuple(records[1:])) if records else None, error
 
 
 def plan_run(
@@ -241,6 +243,12 @@ def check_texts_are_used(plan: RunPlan) -> None:
             f"{given[0]} (--{given[0].replace('_', '-')}) is about texts of an LLM, and no system uses any: add "
             "expand (--expand hyde) and llms (--llm NAME)"
         )
+
+
+def _name_of(word: str) -> str:
+    """Return the name of a dataset in records. A word that cannot be read is its own name: loading says why."""
+    name = _attempt(lambda: DatasetWord.parse(word).record_name)
+    return word if isinstance(name, UserError) else str(name)
 
 
 def _spec(stage: object, runtime: Runtime) -> str:

@@ -11,12 +11,13 @@ from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.record import Record, record_key, set_apart
 from r2med.evaluation.records.record_paths import files_beside, record_path
 from r2med.evaluation.records.repeats import repeat_setting
+from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.new_record import new_record, time_of_naming
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store, digest
-from r2med.foundation.store.locks import tidy
+from r2med.foundation.store.sharing import tidy
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.system import System
 
@@ -46,8 +47,7 @@ def evaluate(
     system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
     with system.runtime.network():
         dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
-    record, _ = evaluated(system, dataset, Path(out) if out is not None else None, k, store)
-    return record
+    return evaluated(system, dataset, Path(out) if out is not None else None, k, store).record
 
 
 def evaluated(
@@ -59,12 +59,12 @@ def evaluated(
     expansion: Expansion | None = None,
     lock: Lock | None = None,
     name: str = "",
-) -> tuple[Record, bool]:
-    """Return the record of a system on a dataset, and True if it existed already. A fresh store makes it again.
+) -> StoredRecord:
+    """Return the record of a system on a dataset, `reused` if it existed already. A fresh store makes it again.
 
-    `name` is what tables call the system. A record that existed notes when it was named, because of several versions of
-    a system the one that a run named last counts. Raises UserError if `out` has a record that was made before `lock`,
-    which then decides nothing.
+    Without `out` nothing is written, and no file has the path of the record. `name` is what tables call the system. A
+    record that existed notes when it was named, because of several versions of a system the one that a run named last
+    counts. Raises UserError if `out` has a record that was made before `lock`, which then decides nothing.
     """
     dataset.require_scorable()
     with system.runtime.network():
@@ -72,9 +72,10 @@ def evaluated(
         expansion = expansion or system.expand(dataset, store)
         settings = {**system.key(dataset, expansion), "k": k, **repeat_setting(system.repeat)}
         key, locked = record_key(settings, dataset.fingerprint), lock.digest if lock else ""
+        apart = set_apart(settings, dataset.part)
+        path = record_path(out or Path(), name or system.name, dataset.name, key, apart)
         if out is None:
-            return new_record(key, system, dataset, expansion, settings, store, None, locked, name), False
-        path = record_path(out, name or system.name, dataset.name, key, set_apart(settings, dataset.part))
+            return StoredRecord(new_record(key, system, dataset, expansion, settings, store, None, locked, name), path)
         existing = _existing_record(path, key)
         if existing is not None and lock is not None and lock.is_after(existing.created):
             raise UserError(
@@ -88,7 +89,7 @@ def evaluated(
             record = new_record(key, system, dataset, expansion, settings, store, path, locked, name)
         record.write(path)  # after the files beside it: a killed run leaves no record without them
         _remove_failed_tries(path, record)
-        return record, reused
+        return StoredRecord(record, path, reused=reused)
 
 
 def _existing_record(path: Path, key: str) -> Record | None:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import stdev
 
 from r2med.data.dataset_cards import short_name
-from r2med.evaluation.measure.measures import ASPECT_MEASURES, AVERAGE
+from r2med.evaluation.measure.measures import ASPECT_MEASURES
 from r2med.evaluation.records.record import Record, declared_stages
 from r2med.evaluation.running.results import (
     ONE_RUN,
     UNKNOWN,
     Results,
-    dollars_cell,
-    points_cell,
-    row_cost,
-    row_means,
-    row_tokens,
-    runs_cell,
-    seconds_cell,
+    average,
+    averages_by_task,
+    points,
+    points_table,
+    score_table,
 )
-from r2med.foundation.core.cost import Cost
-from r2med.foundation.pages.cells import Column, Marked, Value
+from r2med.foundation.pages.cells import Column, Value
 from r2med.foundation.pages.page import Content, Page, Paragraph, Section, Table
 from r2med.foundation.text.plurals import counted
 
@@ -62,8 +59,7 @@ def run_page(results: Results, out: Path, demo: bool, with_all_tables: bool = Tr
     parts = [Paragraph(line, "warning", no_wrap=True) for line in failed]
     parts += [Paragraph(line, "error", no_wrap=True) for line in _errors(results)]
     if results.records:
-        reused = sum(cell.reused for cell in results)
-        again = f", {reused} of them reused (fresh (--fresh) makes them again)" if reused else ""
+        again = f", {results.reused} of them reused (fresh (--fresh) makes them again)" if results.reused else ""
         line = f"{counted(len(results.records), 'record')} with per-query scores and runs in {out}/"
         parts.append(Paragraph(f"{line}{again}.", no_wrap=True))
     captions = [DEMO_CAPTION, NEXT_CAPTION] if demo else []
@@ -73,18 +69,16 @@ def run_page(results: Results, out: Path, demo: bool, with_all_tables: bool = Tr
 def _scores(results: Results, with_all_tables: bool) -> Section:
     """Return the tables of scores, with explanations of their terms below."""
     measure = results.measure
-    means = [row_means(row, measure) for row in results.rows]
-    runs = [runs_cell(row) for row in results.rows]
-    tables, captions = [_score_table(results, means, runs)], []
-    if any(len(cell.records) > 1 for cell in results):
+    tables, captions = [score_table(results)], []
+    if any(len(cell.repeats) > 1 for row in results.rows for cell in row.stored):
         tables.append(_repeat_table(results))
         captions.append(REPEATS_CAPTION)
-    if ONE_RUN in runs:
+    if any(row.shown_runs == ONE_RUN for row in results.rows):
         captions.append(ONE_RUN_CAPTION)
     if all(record.offline for record in results.records):
         captions.append(OFFLINE_CAPTION)
     if with_all_tables:
-        more_tables, explanations = _more_tables(results, means)
+        more_tables, explanations = _more_tables(results)
         tables += more_tables
         captions += explanations
     parts: list[Content] = [*tables, *(Paragraph(caption, "quiet") for caption in captions)]
@@ -93,87 +87,53 @@ def _scores(results: Results, with_all_tables: bool) -> Section:
     return Section(f"{measure} × 100", parts, aside=_sizes(results))
 
 
-def _more_tables(results: Results, means: Sequence[Mapping[str, float]]) -> tuple[list[Table], list[str]]:
+def _more_tables(results: Results) -> tuple[list[Table], list[str]]:
     """Return the tables of averages by task, costs and aspects, and explanations of the terms of all tables."""
     tables = []
-    others = list(dict.fromkeys(label for mean in means for label in mean if label not in (AVERAGE, *results.averages)))
-    if others:
-        by_task = [[mean.get(label) for label in others] for mean in means]
-        tables.append(_points_table("average by task", others, results.systems, by_task))
-    costs = [row_cost(row) for row in results.rows]
-    tables.append(_costs(results, costs))
-    captions = list(_captions(results.records, costs))
+    if by_task := averages_by_task(results):
+        scores = [row.scores(results.measure) for row in results.rows]
+        means = [[average(row, columns) for columns in by_task.values()] for row in scores]
+        tables.append(points_table("average by task", list(by_task), results.systems, means))
+    tables.append(_costs(results))
+    captions = list(_captions(results))
     if by_aspects := list(_aspect_tables(results)):
         tables += by_aspects
         captions.append(ASPECT_CAPTION)
     return tables, captions
 
 
-def _score_table(results: Results, means: Sequence[Mapping[str, float]], runs: Sequence[str]) -> Table:
-    labels = results.averages
-    heads = [short_name(name) for name in results.datasets]
-    heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in labels]
-    scores = [
-        [*(cell.means.get(results.measure) for cell in row), *(mean.get(label) for label in labels)]
-        for row, mean in zip(results.rows, means, strict=True)
-    ]
-    table = _points_table("system", heads, results.systems, scores)
-    if not results.shows_runs:
-        return table
-    rows = [[*cells, words] for cells, words in zip(table.rows, runs, strict=True)]
-    return Table([*table.columns, Column("runs")], rows)
-
-
 def _repeat_table(results: Results) -> Table:
     """Return a table with the score of every run."""
-    most = max(len(cell.records) for cell in results)
+    most = max(len(cell.repeats) for row in results.rows for cell in row.stored)
     rows: list[list[Value]] = []
     for row in results.rows:
-        for cell in row:
-            scores = [record.mean[results.measure] for record in cell.records if results.measure in record.mean]
+        for dataset, cell in zip(results.datasets, row.cells, strict=True):
+            means = [repeat.record.mean for repeat in cell.repeats] if cell else []
+            scores = [mean[results.measure] for mean in means if results.measure in mean]
             if len(scores) > 1:
-                name = cell.system if len(row) == 1 else f"{cell.system} on {short_name(cell.dataset)}"
-                shown = [points_cell(score) for score in scores]
-                rows.append([name, *shown, *[None] * (most - len(shown)), points_cell(stdev(scores))])
+                name = row.system if len(results.datasets) == 1 else f"{row.system} on {short_name(dataset)}"
+                rows.append([name, *map(points, scores), *[None] * (most - len(scores)), points(stdev(scores))])
     heads = [*(f"repeat {number}" for number in range(most)), "SD"]
     return Table([Column("each run"), *(Column(head, "score") for head in heads)], rows)
 
 
 def _aspect_tables(results: Results) -> Iterator[Table]:
     """Yield for each dataset with aspects a table of their measures."""
-    for number, first in enumerate(results.rows[0]):
-        means = [row[number].means for row in results.rows]
-        if any(str(ASPECT_MEASURES[0]) in mean for mean in means):
-            names = list(map(str, ASPECT_MEASURES))
+    names = list(map(str, ASPECT_MEASURES))
+    for dataset, *column in zip(results.datasets, *(row.cells for row in results.rows), strict=True):
+        means = [cell.means if cell else {} for cell in column]
+        if any(names[0] in mean for mean in means):
             rows = [[mean.get(name) for name in names] for mean in means]
-            yield _points_table(f"aspects of {short_name(first.dataset)}", names, results.systems, rows)
+            yield points_table(f"aspects of {short_name(dataset)}", names, results.systems, rows)
 
 
-def _points_table(
-    corner: str,
-    heads: Sequence[str],
-    systems: Sequence[str],
-    rows: Sequence[Sequence[float | None]],
-) -> Table:
-    """Return a table of scores × 100. The best score of each column is bold."""
-    columns_of_values = zip(*rows, strict=True)
-    best = [max((value for value in column if value is not None), default=None) for column in columns_of_values]
-    cells = [
-        [Marked(points_cell(value), bold=value == top and len(rows) > 1) for value, top in zip(row, best, strict=True)]
-        for row in rows
-    ]
-    columns = [Column(corner), *(Column(head, "score") for head in heads)]
-    return Table(columns, [[system, *row] for system, row in zip(systems, cells, strict=True)])
-
-
-def _costs(results: Results, costs: Sequence[Cost]) -> Table:
+def _costs(results: Results) -> Table:
     """Return the cost of each system over all datasets."""
     rows: list[list[Value]] = []
-    for row, cost in zip(results.rows, costs, strict=True):
-        tokens = row_tokens(row)
-        failed = sum(record.failures + record.unordered for cell in row for record in cell.records)
-        known = UNKNOWN if tokens is None else tokens
-        rows.append([row[0].system, known, dollars_cell(cost), cost.encoder_seconds, seconds_cell(row), failed])
+    for row in results.rows:
+        tokens = UNKNOWN if row.tokens is None else row.tokens
+        failed = sum(record.failures + record.unordered for record in row.records)
+        rows.append([row.system, tokens, row.shown_dollars, row.cost.encoder_seconds, row.shown_seconds, failed])
     columns = (
         Column("cost"),
         Column("LLM tokens", "integer"),
@@ -185,7 +145,9 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Table:
     return Table(columns, rows)
 
 
-def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
+def _captions(results: Results) -> Iterator[str]:
+    """Yield explanations of the terms in the tables of scores and costs."""
+    records = results.records
     if any(
         stage.get("stage") == "bm25" and stage.get("scorer", "published") == "published"
         for record in records
@@ -195,7 +157,7 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
     yield TIME_CAPTION
     prompts = {stage.name: stage.prompt for record in records for stage in record.stages if stage.prompt}
     yield from (f"{name}: {prompt}." for name, prompt in prompts.items())
-    if any(cost.unpriced for cost in costs):
+    if any(row.cost.unpriced for row in results.rows):
         yield PRICE_CAPTION
     if not all(record.cost_is_known for record in records):
         yield RECORDED_CAPTION
@@ -229,17 +191,17 @@ def _unranked(records: Sequence[Record]) -> Iterator[str]:
 
 def _errors(results: Results) -> Iterator[str]:
     """Yield a line for each distinct error. A missing model, for example, fails in many systems on many datasets."""
-    for error, cells in results.errors.items():
-        systems = list(dict.fromkeys(cell.system for cell in cells))
-        datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    for error, failed in results.errors.items():
+        systems = list(dict.fromkeys(system for system, _ in failed))
+        datasets = list(dict.fromkeys(dataset for _, dataset in failed))
         system = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
         dataset = datasets[0] if len(datasets) == 1 else counted(len(datasets), "dataset")
         yield f"not evaluated: {system}, on {dataset}: {error}"
 
 
 def _sizes(results: Results) -> str:
-    complete = next((row for row in results.rows if all(cell.record for cell in row)), results.rows[0])
-    facts = [cell.record.dataset for cell in complete if cell.record]
+    """Return the numbers of datasets, queries and documents of the first row that has the most records."""
+    facts = [stored.record.dataset for stored in max((row.stored for row in results.rows), key=len)]
     queries = sum(dataset.judged_queries for dataset in facts)
     documents = sum(dataset.documents for dataset in facts)
     sizes = counted(len(facts), "dataset"), counted(queries, "query", "queries"), counted(documents, "document")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import copy
+import errno
 import json
 import logging
 import os
@@ -26,12 +27,11 @@ from platformdirs import user_cache_path
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.shared_objects import SharedObjects
-from r2med.foundation.store.access import give_access, private_folder
 from r2med.foundation.store.dataset_labels import Labels, add_labels
-from r2med.foundation.store.files import map_array, sync, write_atomically
+from r2med.foundation.store.files import json_object, map_array, sync, write_atomically
 from r2med.foundation.store.library_versions import note_versions
-from r2med.foundation.store.locks import exclusive, held, tidy
 from r2med.foundation.store.reads import current_reads
+from r2med.foundation.store.sharing import exclusive, give_access, held, private_folder, tidy
 
 log = logging.getLogger("r2med")
 
@@ -73,6 +73,8 @@ class Store:
         self._opened = SharedObjects()
         self._output = self.root if self.keeps_questions or self.is_writable else _temporary_folder()
         """The folder of new artefacts: the root, or a temporary folder if a live store cannot be written."""
+        self._work = self._output / SCRATCH / "work"
+        """The path beside which work in progress lies under hidden names."""
         self._ends = contextlib.ExitStack()  # folders that end with the process
         self.labels = Labels()
         """What the data belongs to that is made or used through this view."""
@@ -84,12 +86,8 @@ class Store:
         """
         view = copy.copy(self)
         labels = Labels() if alone else self.labels
-        names = [name for name in datasets if name]
-        view.labels = Labels(
-            datasets=tuple(sorted({*labels.datasets, *names})),
-            dataset=(names or [labels.dataset])[-1],
-            model=model or labels.model,
-        )
+        names = {*labels.datasets, *datasets} - {""}
+        view.labels = Labels(datasets=tuple(sorted(names)), model=model or labels.model)
         return view
 
     def with_policy(self, policy: StorePolicy) -> Store:
@@ -159,7 +157,7 @@ class Store:
         if artefact is not None:
             note_versions(artefact.meta)
             with contextlib.suppress(OSError):  # a read-only store is fine
-                add_labels(path, artefact.meta, self.labels.datasets)
+                add_labels(path, self.labels.datasets)
         return artefact
 
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
@@ -171,60 +169,38 @@ class Store:
         tidy(self._work)
         if (artefact := self.get(kind, key)) is not None:
             return artefact
-        with self._locked(kind, key), self.scratch() as work:
+        private_folder(self._output / "locks")
+        with exclusive(self._output / "locks" / f"{kind}-{key}"), self.scratch() as work:
             if (artefact := self.get(kind, key)) is not None:  # another process was faster
                 return artefact
             started = time.perf_counter()
             meta = build(work) or {}
-            return self._put(kind, key, work, {"seconds": round(time.perf_counter() - started, 6), **meta})
+            return self.add(kind, key, work, {"seconds": round(time.perf_counter() - started, 6), **meta})
 
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
-        """Return the artefact; if it is missing, make it of a folder of `scratch` whose key was not known before."""
-        with self._locked(kind, key):
-            return self._put(kind, key, folder, meta)
-
-    def _put(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
-        """Flush a finished folder to the disk and move it to its final path. If there is an artefact, that one stays.
-
-        The caller holds the lock of the key. Where a file system has no locks, another process may have been faster.
-        """
-        if (artefact := self.get(kind, key)) is not None:
-            return artefact
-        meta = {**meta, **self.labels.as_meta()}
+        """Flush a finished folder of `scratch` to the disk and move it to its final path. The first one stays."""
+        meta = {**meta, **({"about": {"model": self.labels.model}} if self.labels.model else {})}
         (folder / META).write_text(json.dumps(meta, indent=1))
-        add_labels(folder, meta, self.labels.datasets)
+        add_labels(folder, self.labels.datasets)
         for path in (*folder.rglob("*"), folder):
             give_access(path)
             sync(path)
         path = self._output / kind / key
         private_folder(path.parent)
-        if path.exists():  # a fresh view did not make it, or it has no metadata
-            self._remove(path)
-        folder.replace(path)
+        while not _moved(folder, path):
+            if (artefact := self.get(kind, key)) is not None:
+                return artefact
+            self.discard(kind, key)  # a fresh view did not make it, or it has no metadata
         sync(path.parent)
         self.note_made([key])
         note_versions(meta)
         return Artefact(path, meta)
 
     def discard(self, kind: str, key: str) -> None:
-        """Remove an artefact. Raises UserError if others may be using it and the file system has no locks."""
+        """Remove an artefact, so that no process finds it half-deleted under its name."""
         path = self._path(kind, key)
-        with self._locked(kind, key) as locked:
-            if not locked:
-                raise UserError(
-                    f"{path} is not removed: its file system has no locks, so other runs may be using it: end them, "
-                    "remove that folder and run again, or set R2MED_HOME to a folder on a local disk"
-                )
-            self._remove(path)
-
-    def _remove(self, path: Path) -> None:
-        """Delete a folder so that no process finds it half-deleted under its name."""
-        with contextlib.suppress(OSError), self.scratch() as doomed:
-            path.replace(doomed / path.name)
-
-    def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[bool]:
-        private_folder(self._output / "locks")
-        return exclusive(self._output / "locks" / f"{kind}-{key}")
+        with contextlib.suppress(FileNotFoundError), self.scratch() as doomed:  # another process removed it
+            path.rename(doomed / path.name)
 
     def scratch(self) -> contextlib.AbstractContextManager[Path]:
         """Return a block with a new empty folder for work in progress, which may be passed to `add`.
@@ -233,27 +209,21 @@ class Store:
         """
         return held(self._work, private_folder)
 
-    @property
-    def _work(self) -> Path:
-        """The path beside which work in progress lies under hidden names."""
-        return self._output / SCRATCH / "work"
-
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None if it is missing or unreadable."""
-        note = self._note(key) if self.usable(key) else None
-        if note is None:
+        note = json_object(self._path("notes", f"{key}.json")) if self.usable(key) else {}
+        if "value" not in note:
             return None
+        value: dict[str, Any] = note["value"]
         if not {*self.labels.datasets} <= {*note["datasets"]}:
             with contextlib.suppress(OSError):  # a read-only store is fine
-                self.remember(key, note["value"])
-        value: dict[str, Any] = note["value"]
+                self.remember(key, value)
         return value
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
         """Save a small fact that can be computed again, such as the digest of a file."""
-        before = self._note(key)
-        datasets = sorted({*(before["datasets"] if before else ()), *self.labels.datasets})
-        note = {"value": value, "datasets": datasets}
+        before = json_object(self._path("notes", f"{key}.json"))
+        note = {"value": value, "datasets": sorted({*before.get("datasets", ()), *self.labels.datasets})}
         if note != before:
             write_atomically(self._output / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
         self.note_made([key])
@@ -264,16 +234,8 @@ class Store:
 
     def notes_about(self, dataset: str) -> list[str]:
         """Return the keys of the remembered facts about a dataset."""
-        keys = sorted(path.stem for path in (self.root / "notes").glob("*.json"))
-        return [key for key in keys if (note := self._note(key)) is not None and dataset in note["datasets"]]
-
-    def _note(self, key: str) -> dict[str, Any] | None:
-        """Return a fact and the names of the datasets that it is about, or None."""
-        try:
-            note: dict[str, Any] = json.loads(self._path("notes", f"{key}.json").read_bytes())
-            return {"value": note["value"], "datasets": list(note.get("datasets", ()))}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return None
+        notes = sorted((self.root / "notes").glob("*.json"))
+        return [path.stem for path in notes if dataset in json_object(path).get("datasets", ())]
 
 
 def default_store() -> Store:
@@ -288,6 +250,17 @@ def default_store() -> Store:
         unknown_user = f"R2MED_HOME={home} names the home folder of an unknown user"
         given = unknown_user if home else "there is no home folder for artefacts"
         raise UserError(f"{given}: set R2MED_HOME to a folder") from None
+
+
+def _moved(folder: Path, path: Path) -> bool:
+    """Rename a folder. Return False if there is a folder with files at the path already."""
+    try:
+        folder.rename(path)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
 
 
 def _temporary_folder() -> Path:

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from r2med.foundation.store.access import give_access, private_folder
 from r2med.foundation.store.database import Database, chunks
-from r2med.foundation.store.locks import held, is_held
+from r2med.foundation.store.sharing import give_access, held, is_swept, private_folder
 
 CLAIM_TABLES = ("CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL)",)
 
@@ -54,7 +53,7 @@ class Claims:
         claimed: dict[bytes, str] = {}
         for marks, part in chunks(keys):
             claimed.update(sql.execute(f"SELECT key, owner FROM claims WHERE key IN ({marks})", part))
-        living = {other for other in {*claimed.values()} - {owner} if is_held(self._folder / other)}
+        living = {other for other in {*claimed.values()} - {owner} if not is_swept(self._folder / other)}
         self.others = tuple(sorted({*self.others, *map(self._place, living)}))
         mine = [key for key in keys if claimed.get(key) not in living]
         sql.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", [(key, owner) for key in mine])

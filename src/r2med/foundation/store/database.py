@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store.access import give_access, private_folder
-from r2med.foundation.store.locks import exclusive
+from r2med.foundation.store.sharing import exclusive, give_access, private_folder
 
 log = logging.getLogger("r2med")
 
@@ -161,7 +160,7 @@ class Database:
         except FileNotFoundError:
             return False
 
-    def _alone(self) -> contextlib.AbstractContextManager[bool]:
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
         # SQLite does not wait for others while the first process turns WAL on or the last one removes it.
         return exclusive(self.path.with_suffix(".lock"))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import digest, write_atomically
 
 LABEL_PREFIX = "dataset-"
-"""Prefix of the files beside the manifest that name the datasets which use an artefact."""
+"""Prefix of the files in an artefact that name the datasets which use an artefact."""
 
 
 @dataclass(frozen=True)
@@ -20,15 +19,7 @@ class Labels:
 
     datasets: tuple[str, ...] = ()
     """Labels of all datasets, sorted."""
-    dataset: str = ""
-    """The dataset that was named last."""
     model: str = ""
-
-    def as_meta(self) -> dict[str, Any]:
-        """Return the labels for the metadata of an artefact."""
-        stated = {"dataset": self.dataset, "model": self.model}
-        about = {name: value for name, value in stated.items() if value}
-        return {"about": about} if about else {}
 
 
 def dataset_label(name: str, folder: Path | None) -> str:
@@ -72,15 +63,14 @@ def _folder_in(label: str, name: str) -> str:
     return inside if label == f"{name} ({inside})" and Path(inside).is_absolute() else ""
 
 
-def add_labels(folder: Path, meta: dict[str, Any], datasets: Iterable[str]) -> None:
-    """Record the datasets that use an artefact now, in addition to the first one, in one file each."""
+def add_labels(folder: Path, datasets: Iterable[str]) -> None:
+    """Record the datasets that use an artefact, in one file each."""
     for name in datasets:
         label = folder / f"{LABEL_PREFIX}{digest(name)}"
-        if meta.get("about", {}).get("dataset") != name and not label.exists():
+        if not label.exists():
             write_atomically(label, name.encode(), private=True)
 
 
-def artefact_datasets(folder: Path, meta: dict[str, Any]) -> list[str]:
+def artefact_datasets(folder: Path) -> list[str]:
     """Return the names of all datasets that an artefact was made for or used by."""
-    names = {label.read_bytes().decode() for label in folder.glob(f"{LABEL_PREFIX}{'[0-9a-f]' * 32}")}
-    return sorted({*names, *filter(None, [meta.get("about", {}).get("dataset")])})
+    return sorted(label.read_bytes().decode() for label in folder.glob(f"{LABEL_PREFIX}{'[0-9a-f]' * 32}"))

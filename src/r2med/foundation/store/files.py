@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.store.access import give_access, private_folder
-from r2med.foundation.store.locks import held
+from r2med.foundation.store.sharing import give_access, held, private_folder
 
 OTHER_FILES = 1024
 """Maximum number of files that a process has open besides mapped ones."""

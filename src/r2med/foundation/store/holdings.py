@@ -11,8 +11,8 @@ from pathlib import Path
 
 from r2med.foundation.store.artefacts import META, SCRATCH, Store
 from r2med.foundation.store.dataset_labels import artefact_datasets
-from r2med.foundation.store.locks import sweep
 from r2med.foundation.store.memo import MEMOS, memo_rows
+from r2med.foundation.store.sharing import is_swept
 
 DOCUMENT_VECTORS = ("vectors", "token-vectors", "term-weights")
 """Folders of the store with vectors of documents, which contain no text."""
@@ -57,7 +57,7 @@ def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
         with contextlib.suppress(FileNotFoundError):  # another process has removed it
             meta = json.loads(file.read_bytes())
             model = meta.get("about", {}).get("model", "")
-            yield path.parent.name, tuple(artefact_datasets(path, meta)), model, path
+            yield path.parent.name, tuple(artefact_datasets(path)), model, path
     for path in store.root.glob("*/*.sqlite"):
         if path.parent.name != "journal":
             yield path.parent.name, (), path.stem, path
@@ -127,7 +127,7 @@ def unfinished(store: Store) -> list[Path]:
 
 def clear_unfinished(store: Store) -> list[Path]:
     """Remove the work in progress of dead processes. Return that of running ones."""
-    return sweep(unfinished(store))
+    return [path for path in unfinished(store) if not is_swept(path)]
 
 
 def _row_files(store: Store) -> list[Path]:

@@ -15,8 +15,7 @@ from r2med.foundation.runtime.stages import Stage
 from r2med.models.llm.chat import ChatModel
 from r2med.models.llm.journaled import open_chat
 from r2med.models.llm.llm_cards import LLMCard, sampling_of
-from r2med.models.prompts.prompt_sets import find_set
-from r2med.models.prompts.templates import kind_of, log_origin, open_templates
+from r2med.models.prompts.templates import find_set, kind_of, log_origin, open_templates
 
 
 @dataclass(frozen=True)

@@ -196,11 +196,11 @@ def reproduced(
     runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), repeats=repeats, setup=runtime)
     results = plan.evaluate(folder)
-    cells = dict(zip(words, results, strict=True))
+    [row] = results.rows
     runs = {
-        name: [honestly_named(_of_dataset(record, name), folder) for record in cell.records]
-        for name, cell in cells.items()
-        if cell.records
+        name: [honestly_named(_of_dataset(stored.record, name), folder) for stored in cell.repeats]
+        for name, cell in zip(words, row.cells, strict=True)
+        if cell
     }
     errors = [
         error if len(failed) == 1 else f"on {len(failed)} datasets: {error}" for error, failed in results.errors.items()

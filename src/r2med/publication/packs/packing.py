@@ -159,7 +159,7 @@ def _run_again(kept: StoredRecord, dataset: Dataset, runtime: Runtime) -> None:
                 f"{setting_difference(record.settings, settings)} in the record: give the flags of its r2med run"
             )
         with tempfile.TemporaryDirectory(prefix="r2med-") as folder:
-            made, _ = evaluated(system, dataset, Path(folder), record.settings["k"], runtime.store, expansion=expansion)
+            made = evaluated(system, dataset, Path(folder), record.settings["k"], runtime.store, expansion).record
         if record.run is None or made.run is None or made.run.sha256 != record.run.sha256:
             raise UserError("this store gives another run than that of the record")
     except UserError as error:

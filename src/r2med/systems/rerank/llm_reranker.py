@@ -23,9 +23,8 @@ from r2med.models.llm.chat import Ability, ChatRequest, Failure, repeat_seed
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm, sampling_of, with_own_file
 from r2med.models.llm.llm_needs import INSTRUCTION_TOKENS, llm_needs
 from r2med.models.prompts.fitting import Fitter
-from r2med.models.prompts.prompt_sets import PROMPTS_MEANING
 from r2med.models.prompts.prompted_stage import PromptedStage
-from r2med.models.prompts.templates import kind_of, open_templates
+from r2med.models.prompts.templates import PROMPTS_MEANING, kind_of, open_templates
 from r2med.systems.rerank.llm_answers import LETTERS
 from r2med.systems.rerank.llm_calls import Asker, LLMAsker
 from r2med.systems.rerank.llm_prompts import FIELDS, Question, RerankPrompts, open_prompts

@@ -8,7 +8,7 @@ import pytest
 from r2med import UserError, load
 from r2med.data import names
 from r2med.foundation.runtime.setup import Setup
-from r2med.models.prompts.prompt_sets import find_set, named_templates, prompt_sets, write_set
+from r2med.models.prompts.templates import find_set, named_templates, prompt_sets, write_set
 from r2med.systems.expand.method_cards import METHODS
 from r2med.systems.expand.text_writer import open_prompts
 from r2med.systems.rerank.llm_prompts import open_prompts as open_rerank_prompts

@@ -1,4 +1,4 @@
-"""Locks: one at a time; what a dead process left is removed, and what a living one holds stays."""
+"""Sharing: one at a time; what a dead process left is removed, what a living one holds stays; and who may read it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from r2med.foundation.store.locks import exclusive, held, is_held, sweep
+from r2med.foundation.store import Store
+from r2med.foundation.store.sharing import exclusive, held, is_swept, private_folder
 from support.processes import wait_for
 
 HOLDER = """
 import signal, sys
 from pathlib import Path
-from r2med.foundation.store.locks import held
+from r2med.foundation.store.sharing import held
 with held(Path(sys.argv[1]), getattr(Path, sys.argv[2])):
     Path(sys.argv[1] + ".ready").touch()
     signal.pause()
@@ -31,12 +32,11 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     def work() -> None:
         nonlocal inside, most
         for _ in range(20):
-            with exclusive(tmp_path / "locks" / "lock") as held:
+            with exclusive(tmp_path / "locks" / "lock"):
                 inside += 1
                 most = max(most, inside)
                 threading.Event().wait(0.0005)
                 inside -= 1
-        assert held
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -79,13 +79,14 @@ def test_a_lock_whose_file_was_removed_while_somebody_waited_is_one_lock_still(t
     assert not path.exists()
 
 
-def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_the_work_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported(handle: int, operation: int) -> None:
         raise OSError(errno.ENOTSUP, "no locks here")
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
-    with exclusive(tmp_path / "lock") as held:
-        assert not held
+    with exclusive(tmp_path / "lock"), held(tmp_path / "work", Path.touch) as work:
+        assert work.exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def held_elsewhere(path: Path, make: str) -> int:
@@ -99,12 +100,12 @@ def held_elsewhere(path: Path, make: str) -> int:
 def test_what_a_process_holds_stays_until_it_is_killed(tmp_path: Path, make: str) -> None:
     child = held_elsewhere(tmp_path / "work", make)
     (work,) = tmp_path.glob(".work.*.tmp")
-    assert is_held(work) and sweep([work]) == [work] and work.exists()
+    assert not is_swept(work) and work.exists()
     os.kill(child, signal.SIGSTOP)  # it is waited for, as long as it lives
-    assert sweep([work]) == [work]
+    assert not is_swept(work) and work.exists()
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    assert not is_held(work) and work.exists()
+    assert work.exists()
     with held(tmp_path / "work", Path.mkdir) as mine:
         assert not work.exists() and mine.exists()
     assert not mine.exists()
@@ -113,9 +114,9 @@ def test_what_a_process_holds_stays_until_it_is_killed(tmp_path: Path, make: str
 def test_threads_hold_apart_and_what_failed_is_removed(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), held(tmp_path / "work", Path.mkdir) as work:
         (work / "half").touch()
-        assert is_held(work) and sweep([work]) == [work]
+        assert not is_swept(work)
         raise RuntimeError
-    assert list(tmp_path.iterdir()) == [] and sweep([work]) == []
+    assert list(tmp_path.iterdir()) == [] and is_swept(work)
 
 
 def test_what_was_renamed_stays(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_what_was_swept_before_it_was_held_is_made_again(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(fcntl, "flock", slow)
     with held(tmp_path / "work", make) as path:
-        assert path == made[1] and path.exists()
+        assert len(made) == 2 and path.exists()
 
 
 def test_what_was_swept_while_it_was_made_is_made_again(tmp_path: Path) -> None:
@@ -150,12 +151,12 @@ def test_what_was_swept_while_it_was_made_is_made_again(tmp_path: Path) -> None:
         made.append(path)
         path.touch()
         if len(made) < 3:
-            assert sweep([path]) == []
+            assert is_swept(path)
         if len(made) == 1:
             path.chmod(0o600)  # as a store gives access
 
     with held(tmp_path / "work", make) as path:
-        assert path == made[2] and sweep([path]) == [path]
+        assert len(made) == 3 and not is_swept(path) and path.exists()
 
 
 def test_a_file_that_can_never_be_made_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
@@ -170,4 +171,29 @@ def test_without_locks_nothing_is_swept_and_nobody_is_waited_for(tmp_path: Path,
     monkeypatch.setattr(fcntl, "flock", unsupported)
     path = tmp_path / "work"
     path.touch()
-    assert sweep([path]) == [path] and path.exists() and not is_held(path)
+    assert not is_swept(path) and path.exists()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize(
+    ("parent_mode", "folder_mode", "file_mode"), [(0o2770, 0o770, 0o660), (0o755, 0o700, 0o600), (0o777, 0o700, 0o600)]
+)
+def test_a_folder_in_a_shared_one_is_shared_and_any_other_is_private(
+    tmp_path: Path, umask: int, parent_mode: int, folder_mode: int, file_mode: int
+) -> None:
+    root = tmp_path / "store"
+    root.mkdir()
+    root.chmod(parent_mode)
+    before = os.umask(umask)
+    try:
+        private_folder(root / "notes" / "inner")
+        store = Store(root).about("ward")
+        store.make("index", "0" * 32, lambda folder: (folder / "x").write_text("x") and None)
+        store.remember("key", {"rows": 1})
+        with exclusive(root / "lock"):
+            assert (root / "lock").stat().st_mode & 0o777 == file_mode
+    finally:
+        os.umask(before)
+    found = {each: each.stat().st_mode & 0o777 for each in root.rglob("*")}
+    assert {mode for each, mode in found.items() if each.is_dir()} == {folder_mode}
+    assert {mode for each, mode in found.items() if each.is_file()} == {file_mode}
