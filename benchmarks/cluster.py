@@ -62,7 +62,7 @@ def measure(job: str, workers: int, folder: Path) -> dict[str, float]:
     ready, used = time.perf_counter(), _cpu_seconds()
     store = default_store()
     if job == "bm25":
-        open_index(dataset.corpus, store, engine=engine)
+        open_index(dataset.corpus, Runtime(store=store, engine=engine))
     else:
         encoder = open_encoder(resolve_card("py:cluster:Hashing"), dataset.instruction, Runtime())
         embed_corpus(dataset.corpus, encoder, store, engine)

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bm25 import peak_memory
-from scale import Texts
+from scale import Texts, own_memory
 
 AT_ONCE = 5_000
 QUERIES = 142
@@ -57,12 +56,13 @@ def read(name: str, folder: Path) -> None:
     from r2med.foundation.store import Store
 
     started = time.perf_counter()
-    dataset = load(name, Store(folder / "store"))
-    first = time.perf_counter()
-    load(name, Store(folder / "store"))
-    again = time.perf_counter() - first
+    with own_memory() as sizes:
+        dataset = load(name, Store(folder / "store"))
+        first = time.perf_counter()
+        load(name, Store(folder / "store"))
+        again = time.perf_counter() - first
     cut = [notice for notice in dataset.notices if "cut after" in notice]
-    print(f"{dataset!r}: {first - started:.1f} s, again {again:.2f} s, peak {peak_memory():,.0f} MiB", *cut, sep="\n")
+    print(f"{dataset!r}: {first - started:.1f} s, again {again:.2f} s, peak {max(sizes):,.0f} MiB", *cut, sep="\n")
 
 
 def main() -> None:

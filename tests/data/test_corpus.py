@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from r2med.data import Corpus, corpus_writer, load
+from r2med.data import Corpus, load
 from r2med.data.check import check
 from r2med.data.corpus import BATCH_ROWS
 from r2med.data.layouts.beir_folder import BeirFolder
@@ -58,15 +59,6 @@ def test_rows_ids_and_texts_lead_back_to_each_other(make, count: int) -> None:
         assert (corpus.id(row), corpus.text(row)) == pairs[row]
 
 
-def test_pages_that_were_given_back_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("r2med.data.corpus.RESIDENT_BYTES", 2)
-    pairs = many(4 * BATCH_ROWS)
-    corpus = on_disk(pairs, tmp_path)
-    held = [texts for _, _, texts in corpus.batches()]
-    assert list(corpus) == list(corpus) == pairs
-    assert [text for texts in held for text in texts.to_pylist()] == [text for _, text in pairs]
-
-
 def test_many_rows_come_in_the_order_asked_for(make) -> None:
     pairs = many(3 * BATCH_ROWS)
     wanted = [2500, 3, 1024, 3, 1023]
@@ -79,7 +71,7 @@ def test_unknown_ids_have_no_row(make) -> None:
     corpus = make(many(3 * BATCH_ROWS))
     known = corpus.id(5)
     assert corpus.row("absent") is None
-    for asked in (["absent", known, ""], ["absent", known, ""] * BATCH_ROWS):  # few are searched for, many are hashed
+    for asked in (["absent", known, ""], ["absent", known, ""] * BATCH_ROWS):
         assert corpus.rows(asked).tolist() == [-1, 5, -1] * (len(asked) // 3)
 
 
@@ -105,6 +97,23 @@ def test_stretches_hold_so_many_bytes_and_documents_at_most_and_one_document_at_
     assert list(corpus.stretches(5)) == [(0, 3), (3, 4), (4, 7)]
     assert list(corpus.stretches(5, 2)) == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
     assert list(corpus.stretches(100, 2, start=3, stop=6)) == [(3, 5), (5, 6)]
+
+
+def test_a_part_reads_as_the_whole_does_and_can_be_sent_to_another_process(make) -> None:
+    pairs = many(3 * BATCH_ROWS)
+    for start, stop in ((0, 10), (1000, 2100), (3000, 9999)):
+        part = pickle.loads(pickle.dumps(make(pairs).part(start, stop)))  # noqa: S301 - as Ray sends it
+        assert list(part) == pairs[start:stop]
+        assert part.texts([0, len(part) - 1]) == [pairs[start:stop][0][1], pairs[start:stop][-1][1]]
+        assert next(row for row, _, _ in part.batches()) == 0
+
+
+def test_many_ids_are_found_as_few_are(make) -> None:
+    pairs = many(3 * BATCH_ROWS)
+    corpus = make(pairs)
+    asked = [pairs[2000][0], "absent", pairs[7][0], pairs[2000][0], pairs[9][0]]
+    assert corpus.rows(asked[:2]).tolist() == [2000, -1]  # by binary search
+    assert corpus.rows(asked).tolist() == [2000, -1, 7, 2000, 9]  # all ids are compared
 
 
 def test_an_empty_corpus_has_nothing(make) -> None:
@@ -190,15 +199,19 @@ def test_a_large_corpus_opens_again_at_once_and_in_little_memory(tmp_path: Path,
     assert stored.stat().st_size > 35e6
     opened = python(
         """
-import json, resource, sys, time
+import json, pathlib, re, sys, time
 import r2med
+
+def own_memory():  # the kernel takes back the pages of files when it must
+    return int(re.search(r"RssAnon:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+
 r2med.load("demo/Biology")  # imports are paid for
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = own_memory()
 started = time.process_time()  # the processor's, which no busy neighbour can take
 corpus = r2med.load(sys.argv[1]).corpus
 row = corpus.row("d199999")
 seconds = time.process_time() - started
-grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+grown = own_memory() - before
 print(json.dumps([len(corpus), row, seconds, grown]))
 """,
         folder,
@@ -242,11 +255,7 @@ def test_of_rows_with_one_id_the_last_counts_where_the_first_stood(tmp_path: Pat
         states(dataset.notices[0], *facts)
 
 
-@pytest.mark.parametrize("together", [1 << 20, 900, 7])
-def test_many_repeats_over_many_batches_are_merged_as_a_dictionary_would(
-    together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(corpus_writer, "SORTED_IDS", together)
+def test_many_repeats_over_many_batches_are_merged_as_a_dictionary_would(tmp_path: Path) -> None:
     chance = random.Random(3)
     rows = [(f"d{chance.randrange(2000)}", f"text {number}") for number in range(5 * BATCH_ROWS)]
     corpus = on_disk(rows, tmp_path)

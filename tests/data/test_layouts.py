@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.data import Corpus, Query, load, loading, names
+from r2med.data import Query, load, names
 from r2med.data.dataset_cards import ANY_DATASET, groups
 from r2med.data.qrels_file import read_qrels
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
@@ -341,15 +341,6 @@ def test_a_load_names_the_first_problem_and_how_to_see_the_others(tmp_path: Path
     folder = r2med_folder(tmp_path / "set", documents=[{"id": 1, "text": "a"}, {"id": 2, "text": "b"}])
     with error_states(f"{folder}/corpus.jsonl:1", "'id'", "number 1", "1 more", f"r2med data check {folder}"):
         load(folder)
-
-
-def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(tmp_path, store, monkeypatch):
-    folder = r2med_folder(tmp_path / "set", qrels=[{"q_id": "0", "p_id": "lost", "score": 1}])
-    monkeypatch.setattr(loading, "LARGE_CORPUS", 1)
-    notices = load(folder, store).notices
-    some_states(notices, "1 relevant document", "absent")
-    monkeypatch.setattr(Corpus, "rows", None)  # would fail if it were called
-    assert load(folder, store).notices == notices
 
 
 def test_a_table_is_refused_with_the_command_that_imports_it(tmp_path: Path) -> None:

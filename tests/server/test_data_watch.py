@@ -17,7 +17,7 @@ from r2med.server.answer_pool import AnswerPool
 from r2med.server.http_app import create_app
 from r2med.server.mcp_tools import SearchTools
 from r2med.server.served_corpus import ServedCorpus, ServedData, open_served
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 from r2med.systems.system.system import LiveSystem
 from support.datasets import r2med_folder
 from support.facts import states

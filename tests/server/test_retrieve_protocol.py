@@ -8,7 +8,7 @@ from r2med.data import Query, load
 from r2med.server.http_app import create_app
 from r2med.server.retrieve_protocol import write_response
 from r2med.server.served_corpus import ServedData
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 from support.agents import agent, scripted
 from support.served_app import request
 from support.serving import serving

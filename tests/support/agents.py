@@ -12,11 +12,11 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer, ToolCall
 from r2med.models.llm.llm_cards import LLMCard, Price
-from r2med.systems.agents.agent_retriever import RankingStage
-from r2med.systems.agents.expander import AgentStage
+from r2med.systems.agents.ranking_agent import RankingAgent
 from r2med.systems.agents.search_o1 import SearchO1, SearchO1Finds
 from r2med.systems.agents.search_r1 import SearchR1, SearchR1Finds
 from r2med.systems.agents.tool_agent import ToolAgent
+from r2med.systems.agents.writing_agent import WritingAgent
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from support.ready import Ready, ScriptedRuntime
 from support.scripted_chat import ScriptedChat
@@ -60,8 +60,8 @@ def scripted(script: Script, reading: Turn = "**Final Information** it fits") ->
     return ScriptedChat(reply)
 
 
-STAGES: Mapping[str, type[AgentStage]] = {"search-r1": SearchR1, "search-o1": SearchO1}
-RANKING: Mapping[str, type[RankingStage]] = {
+STAGES: Mapping[str, type[WritingAgent]] = {"search-r1": SearchR1, "search-o1": SearchO1}
+RANKING: Mapping[str, type[RankingAgent]] = {
     "agent": ToolAgent,
     "search-r1-finds": SearchR1Finds,
     "search-o1-finds": SearchO1Finds,

@@ -100,12 +100,12 @@ def _tell(log: Path, event: str) -> None:
 
 
 def _tell_builds(log: Path) -> None:
-    from r2med.systems.retrieve.bm25 import postings
+    from r2med.systems.retrieve.bm25 import index
 
-    build = postings.build_segment
+    build = index._write_segment
 
     def told(*arguments: Any) -> Any:
         _tell(log, "build")
         return build(*arguments)
 
-    postings.build_segment = told
+    index._write_segment = told

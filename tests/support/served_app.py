@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 
 
 def requests(app: FastAPI, *calls: dict[str, Any], **client: Any) -> list[httpx.Response]:

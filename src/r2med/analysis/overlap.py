@@ -25,7 +25,6 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.bm25.index import Index, Positions, open_index
-from r2med.systems.retrieve.bm25.postings import MEMORY
 from r2med.systems.retrieve.bm25.scorers import SCORERS
 from r2med.systems.retrieve.retriever import SearchQuery
 
@@ -114,20 +113,20 @@ def barred_rows(dataset: Dataset, queries: Sequence[Query], gold: DocumentPairs)
     return barred
 
 
-def dataset_overlap(dataset: Dataset, store: Store, memory: int = MEMORY) -> dict[str, tuple[DocumentPairs, Overlap]]:
+def dataset_overlap(dataset: Dataset, store: Store) -> dict[str, tuple[DocumentPairs, Overlap]]:
     """Return the overlap of every judged query with its relevant, hardest negative (by BM25) and random documents."""
     queries = judged_queries(dataset)
     gold = gold_pairs(dataset, queries)
     barred = barred_rows(dataset, queries, gold)
     depth = max(map(len, barred), default=0) + 1
-    runtime = Runtime(store=store, memory=memory)
+    runtime = Runtime(store=store)
     run = BM25().search(dataset, [SearchQuery(query) for query in queries], depth, runtime).run
     pairs = {
         RELEVANT: gold,
         HARDEST: hardest_pairs(list(run.rows), barred),
         RANDOM: random_pairs(dataset, barred),
     }
-    index = open_index(dataset.corpus, store, SCORER.counts_repeats, memory=memory)
+    index = open_index(dataset.corpus, runtime, counts_repeats=SCORER.counts_repeats)
     terms = QueryTerms.of([query.text for query in queries], index)
     return {kind: (each, shared_terms(terms, index, each)) for kind, each in pairs.items()}
 
@@ -150,7 +149,7 @@ class QueryTerms:
         bags = [Counter(english(text)) for text in texts]
         terms = pa.array(sorted(set().union(*bags)), pa.string())
         number_of = {term: number for number, term in enumerate(terms.to_pylist())}
-        df = index.df(terms)
+        _, df = index.lookup(terms)
         indices = np.array([number_of[term] for bag in bags for term in bag], dtype=np.int64)
         ends = np.cumsum([0, *map(len, bags)])
         counts = np.array([count for bag in bags for count in bag.values()], dtype=np.int64)
@@ -176,7 +175,7 @@ def shared_terms(asked: QueryTerms, index: Index, pairs: DocumentPairs) -> Overl
     held, lengths = _documents(asked.terms, index, distinct)
     spread = np.repeat(lengths, np.diff(held.indptr))
     impacts = held.copy()
-    impacts.data = SCORER.impacts(held.data, SCORER.norms(spread, index.collection, BM25().k1, BM25().b))
+    impacts.data = held.data / (held.data + SCORER.norms(spread, index.collection, BM25().k1, BM25().b))
     marks, held_marks = _marks(asked.counts), _marks(held)
     query_sizes = np.diff(asked.counts.indptr)
     query_idf = marks @ asked.idf
@@ -200,7 +199,8 @@ def _marks(counts: sparse.csr_array) -> sparse.csr_array:
 def _documents(terms: pa.Array, index: Index, rows: npt.NDArray[Any]) -> tuple[sparse.csr_array, Positions]:
     """Return the term counts of documents (documents × terms), and their numbers of terms."""
     parts, lengths = [], []
-    for segment, where in zip(index.segments, index.positions(terms), strict=True):
+    for segment in index.segments:
+        where = segment.positions(terms)
         documents = len(segment.lengths)
         local = rows[(rows >= segment.start) & (rows < segment.start + documents)] - segment.start
         known = np.flatnonzero(where >= 0)

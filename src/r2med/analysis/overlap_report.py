@@ -116,7 +116,7 @@ def overlap(material: Material) -> Section:
     measured = [
         MeasuredDataset.of(
             dataset,
-            dataset_overlap(dataset, runtime.store, memory=runtime.setup.memory),
+            dataset_overlap(dataset, runtime.store),
             cosines(dataset, model, runtime) if model else None,
         )
         for dataset in material.datasets.values()

@@ -28,8 +28,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     if word.files_of_labels:
         raise UserError(f"{word} has labels of its own, and only datasets are checked: r2med data check {word.word}")
     problems = Problems()
-    reading = read(word, problems, store or default_store())
-    dataset, layout = reading.dataset, reading.layout
+    dataset, layout = read(word, problems, store or default_store())
     # Read again for the line numbers. Faults inside the lines have been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
     _check_aspects(dataset, list(aspect_rows(layout, Problems())), problems)
@@ -38,7 +37,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, judged, problems)
     _check_repeats(dataset, layout.query_file, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
-    _check_counts(dataset, reading.document_rows, layout.root, problems)
+    _check_counts(dataset, layout.root, problems)
     if dataset.card and dataset.card.judge_test:
         problems.notice(f"the card says about its labels: {dataset.card.judge_test}")
     return problems
@@ -143,14 +142,14 @@ def _check_corpus(dataset: Dataset, path: Path, problems: Problems) -> None:
         problems.notice(f"{path}: {odd} texts hold control characters (kept as they are)", check="encoding")
 
 
-def _check_counts(dataset: Dataset, document_rows: int, folder: Path, problems: Problems) -> None:
+def _check_counts(dataset: Dataset, folder: Path, problems: Problems) -> None:
     card = dataset.card
     if card is None or card.counts is None:
         return
     per_query = [sum(grade > 0 for grade in grades.values()) for grades in dataset.qrels.values()]
     counts = {
         "queries": len(dataset.queries),
-        "documents": document_rows,
+        "documents": len(dataset.corpus) + len(dataset.corpus.repeats or ()),
         "positives": dataset.qrels.positives,
         "most_positives": max(per_query, default=0),
     }

@@ -1,31 +1,38 @@
-"""Corpus: ordered document ids and texts in memory-mapped Arrow files, so that a large corpus opens at once."""
+"""Corpus: ordered document ids and texts in memory-mapped Arrow files, so that a large corpus opens at once.
+
+A corpus is written once, in one pass over its source. Repeated rows are merged, and ids are sorted for look-up. This
+takes about three dozen bytes of memory per document, and the texts stay on disk.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import mmap
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.foundation.store.files import let_go, map_array
+from r2med.data.problems import Problems
+from r2med.data.source_rows import DocumentRow, where
+from r2med.foundation.store import Store
+from r2med.foundation.store.files import map_array, write_array
 from r2med.foundation.text.plurals import counted
 
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
-DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"
+DOCUMENTS, REPEATS, ORDER = "documents.arrow", "repeats.arrow", "order.npy"
 BATCH_ROWS = 1024
-"""Documents per Arrow batch. Every batch but the last is full, so the batch of a row is found by division."""
+"""Documents per Arrow batch."""
 
 BLOCK_BYTES = 1 << 20
 """Size of the texts of a block, which a thread reads at a time. Hashes of texts take twenty times as much memory."""
-RESIDENT_BYTES = 32 << 20
-"""Bytes of a file that are read before their pages are released. This limits the memory of a pass over a corpus."""
+SCANNED_IDS = 1000
+"""Ids of a corpus that are compared in the time of one binary search."""
 
 Rows = npt.NDArray[np.int32]
 
@@ -34,17 +41,12 @@ class Corpus:
     """Ordered documents. Inside the package a row number identifies a document; ids are used at the borders."""
 
     def __init__(
-        self,
-        table: pa.Table,
-        order: Rows,
-        fingerprint: str = "",
-        repeats: Corpus | None = None,
-        pages: mmap.mmap | None = None,
+        self, table: pa.Table, order: Rows | None = None, fingerprint: str = "", repeats: Corpus | None = None
     ) -> None:
+        """Make a corpus of a table. Without the order of its ids, its rows can be read but not looked up by id."""
         self._table = table
-        self._order = order
-        self._pages = pages
-        self._resident = 0
+        self._ids, self._texts = table.columns
+        self._order = np.arange(len(table), dtype=np.int32) if order is None else order
         self._ranks: Rows | None = None
         self.fingerprint = fingerprint
         self.repeats = repeats
@@ -54,38 +56,26 @@ class Corpus:
     def __repr__(self) -> str:
         return f"Corpus({counted(len(self), 'document')})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Corpus, (self._table, self._order, self.fingerprint, self.repeats)  # another process lacks the file
-
     @classmethod
     def open(cls, folder: Path | str, fingerprint: str) -> Corpus:
-        """Open the files that `corpus_writer` wrote. Their texts stay on disk."""
+        """Open the files that `write_corpus` wrote. Their texts stay on disk."""
         folder = Path(folder)
-        repeats = folder / REPEATS
-        order = map_array(folder / "order.npy")
-        table, pages = _mapped(folder / DOCUMENTS)
-        return cls(table, order, fingerprint, cls.unsorted(repeats) if repeats.exists() else None, pages)
-
-    @classmethod
-    def unsorted(cls, path: Path | str) -> Corpus:
-        """Open a file of rows whose ids may repeat. Rows can be read, but not looked up by id."""
-        table, pages = _mapped(Path(path))
-        return cls(table, np.arange(len(table), dtype=np.int32), pages=pages)
+        repeats = Corpus(_mapped(folder / REPEATS)) if (folder / REPEATS).exists() else None
+        return cls(_mapped(folder / DOCUMENTS), map_array(folder / ORDER), fingerprint, repeats)
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
         """Make a corpus in memory from (id, text) pairs with distinct ids."""
         table = pa.Table.from_batches(record_batches(documents), schema=SCHEMA)
-        order = pc.sort_indices(table.column(0))
-        ids = table.column(0).take(order)
-        if len(ids) > 1 and pc.any(pc.equal(ids[1:], ids[:-1])).as_py():
+        order, _ = _first_and_last(table.column("id"))
+        if len(order) < len(table):
             raise ValueError("document ids must be distinct")
-        corpus = cls(table, np.asarray(order, dtype=np.int32))
+        corpus = cls(table, order)
         corpus.fingerprint = corpus_digest(corpus)
         return corpus
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._table)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         for _, ids, texts in self.batches():
@@ -93,19 +83,15 @@ class Corpus:
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, pa.Array, pa.Array]]:
         """Yield (first row, ids, texts) of consecutive ranges of rows, as Arrow arrays without copying."""
-        stop = len(self) if stop is None else min(stop, len(self))
-        while start < stop:
-            number, offset = divmod(start, BATCH_ROWS)
-            ids, texts = (self._read(column, number).slice(offset, stop - start) for column in (0, 1))
-            yield start, ids, texts
-            start += len(ids)
+        for batch in self._table[start:stop].to_batches():
+            yield start, *batch.columns
+            start += len(batch)
 
     def stretches(
         self, size: int, documents: int | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[int, int]]:
         """Yield (start, stop) of row ranges with a limited size of text. A longer text is a range by itself."""
-        sizes = [np.asarray(pc.binary_length(texts), dtype=np.int64) for _, _, texts in self.batches(start, stop)]
-        ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
+        ends = np.concatenate([[0], np.cumsum(pc.binary_length(self._texts[start:stop]))])
         first = 0
         while first < len(ends) - 1:
             last = max(first + 1, int(ends.searchsorted(ends[first] + size, "right")) - 1)
@@ -119,51 +105,41 @@ class Corpus:
 
     def part(self, start: int, stop: int) -> Corpus:
         """Return consecutive rows, which can be read and sent to other machines but not looked up by id."""
-        table = self._table.slice(start, stop - start)
-        table = table.combine_chunks() if start % BATCH_ROWS else table
-        batches = table.to_batches(max_chunksize=BATCH_ROWS)
-        table = pa.Table.from_batches(batches, schema=SCHEMA)
-        return Corpus(table, np.arange(len(table), dtype=np.int32), pages=self._pages)
+        return Corpus(self._table[start:stop])
 
     def id(self, row: int) -> str:
         """Return the id of one document."""
-        number, offset = divmod(int(row), BATCH_ROWS)
-        return cast(str, self._read(0, number)[offset].as_py())
+        return cast(str, self._ids[row].as_py())
 
     def text(self, row: int) -> str:
         """Return the text of one document."""
-        number, offset = divmod(int(row), BATCH_ROWS)
-        return cast(str, self._read(1, number)[offset].as_py())
+        return cast(str, self._texts[row].as_py())
 
     def ids(self, rows: Sequence[int] | Rows) -> list[str]:
         """Return the ids of many documents."""
-        return self._take(0, rows)
+        return [self.id(row) for row in rows]
 
     def texts(self, rows: Sequence[int] | Rows) -> list[str]:
         """Return the texts of many documents."""
-        return self._take(1, rows)
+        return [self.text(row) for row in rows]  # Arrow's `take` would first copy the texts of all documents
 
     def row(self, identifier: str) -> int | None:
         """Return the row of a document id, by binary search over the sorted ids on disk; None if the id is unknown."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self.id(self._order[middle]) < identifier:
-                low = middle + 1
-            else:
-                high = middle
-        if low < len(self) and self.id(self._order[low]) == identifier:
-            return int(self._order[low])
+        place = bisect_left(self._order, identifier, key=self.id)
+        if place < len(self) and self.id(self._order[place]) == identifier:
+            return int(self._order[place])
         return None
 
     def rows(self, identifiers: Sequence[str]) -> Rows:
         """Return the rows of many document ids, -1 for unknown ids."""
-        if len(identifiers) * 32 < len(self):  # fewer probes than hashing every id of the corpus
-            rows = [self.row(identifier) for identifier in identifiers]
-            return np.array([-1 if row is None else row for row in rows], dtype=np.int32)
-        wanted = pa.array(identifiers, pa.string())
-        ids = pa.chunked_array([ids for _, ids, _ in self.batches()], pa.string())
-        return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=ids), -1), dtype=np.int32)
+        row_of: dict[str, int | None] = dict.fromkeys(identifiers)
+        if len(row_of) * SCANNED_IDS < len(self):
+            row_of = {identifier: self.row(identifier) for identifier in row_of}
+        else:
+            known = np.flatnonzero(pc.is_in(self._ids, value_set=pa.array(row_of, pa.string()))).astype(np.int32)
+            row_of.update(zip(self.ids(known), known.tolist(), strict=True))
+        rows = (row_of[identifier] for identifier in identifiers)
+        return np.array([-1 if row is None else row for row in rows], dtype=np.int32)
 
     def id_ranks(self) -> Rows:
         """Return the rank of every row by id, which breaks ties. The ranks are cached because servers need them often.
@@ -177,32 +153,10 @@ class Corpus:
             self._ranks = ranks
         return self._ranks
 
-    def _take(self, column: int, rows: Sequence[int] | Rows) -> list[str]:
-        wanted = np.asarray(rows, dtype=np.int64)
-        out = np.empty(len(wanted), dtype=object)
-        by_row = np.argsort(wanted, kind="stable")
-        numbers = wanted[by_row] // BATCH_ROWS
-        for indices in np.split(by_row, np.flatnonzero(np.diff(numbers)) + 1):
-            if len(indices):
-                texts = self._read(column, int(wanted[indices[0]] // BATCH_ROWS))
-                out[indices] = texts.take(pa.array(wanted[indices] % BATCH_ROWS)).to_pylist()
-        return cast(list[str], out.tolist())
 
-    def _read(self, column: int, number: int) -> pa.Array:
-        """Return the ids or texts of a batch. Pages of the file that were read before are released now and then."""
-        batch = self._table.column(column).chunk(number)
-        self._resident += batch.nbytes
-        if self._pages is not None and self._resident > RESIDENT_BYTES:
-            self._resident = 0
-            let_go(self._pages)
-        return batch
-
-
-def _mapped(path: Path) -> tuple[pa.Table, mmap.mmap]:
-    """Map a file of batches into memory. Nothing is copied, and texts are read from the disk when they are used."""
-    with path.open("rb") as file:
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return pa.ipc.open_file(pa.BufferReader(pages)).read_all(), pages
+def _mapped(path: Path) -> pa.Table:
+    """Map a file of batches into memory. Nothing is copied, and the kernel reads and drops its pages as it needs."""
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
 def record_batches(documents: Iterable[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
@@ -229,3 +183,100 @@ def _add_rows(state: hashlib._Hash, corpus: Corpus) -> None:
     for identifier, text in corpus:
         i, t = identifier.encode(), text.encode()
         state.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
+
+
+# Write a corpus.
+
+
+class _Origin(NamedTuple):
+    """The file and line of a row. Those of the rows after it follow from it, up to the next origin."""
+
+    row: int
+    path: Path
+    line: int
+
+
+def store_corpus(documents: Iterable[DocumentRow], store: Store, problems: Problems) -> Corpus:
+    """Write a corpus into the store, under its fingerprint, and open it."""
+    with store.scratch() as scratch:
+        fingerprint = write_corpus(documents, scratch, problems)
+        artefact = store.add("corpus", fingerprint, scratch, {})
+    return Corpus.open(artefact.path, fingerprint)
+
+
+def write_corpus(documents: Iterable[DocumentRow], folder: Path, problems: Problems) -> str:
+    """Write the files of a corpus into the folder and return its fingerprint.
+
+    If several rows have one id, the last one counts, as in MTEB and in the original code. It takes the position of
+    the first one. The rows before it are written to a file of repeats.
+    """
+    draft_path = folder / "draft.arrow"
+    origins: list[_Origin] = []
+    _write_batches(draft_path, _noting(documents, origins))
+    draft = Corpus(_mapped(draft_path))
+    order, last = _first_and_last(draft._ids)
+    if len(order) == len(draft):
+        draft_path.rename(folder / DOCUMENTS)
+    else:
+        by_position = np.argsort(order)
+        _report_repeats(draft, order[by_position], last[by_position], origins, problems)
+        _write_batches(folder / DOCUMENTS, _documents(draft, last[by_position]))
+        _write_batches(folder / REPEATS, _documents(draft, np.setdiff1d(np.arange(len(draft)), last)))
+        draft_path.unlink()
+        order[by_position] = np.arange(len(order), dtype=np.int32)  # repeated rows leave no gaps
+    write_array(folder / ORDER, order)
+    return corpus_digest(Corpus.open(folder, ""))
+
+
+def _noting(documents: Iterable[DocumentRow], origins: list[_Origin]) -> Iterator[tuple[str, str]]:
+    """Yield id and text of each document. Its origin is noted if it is not the line after the previous one."""
+    path, line = None, 0
+    for row, document in enumerate(documents):
+        if document.path is not path or document.line != line + 1:
+            origins.append(_Origin(row, document.path, document.line))
+        path, line = document.path, document.line
+        yield document.id, document.text
+
+
+def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> None:
+    """Stream ids and texts into an Arrow file."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+        for batch in record_batches(documents):
+            writer.write_batch(batch)
+
+
+def _first_and_last(ids: pa.ChunkedArray) -> tuple[Rows, Rows]:
+    """Return the first and the last row of each id, in the order of the ids."""
+    places = np.asarray(pc.rank(ids, tiebreaker="dense")).astype(np.int32) - 1  # equal for equal ids
+    rows = np.arange(len(places), dtype=np.int32)
+    first, last = np.empty((2, places.max(initial=-1) + 1), np.int32)
+    last[places] = rows  # of several rows for one place, NumPy keeps the last
+    first[places[::-1]] = rows[::-1]
+    return first, last
+
+
+def _documents(draft: Corpus, rows: npt.NDArray[np.integer]) -> Iterator[tuple[str, str]]:
+    """Yield the ids and texts of rows."""
+    return ((draft.id(row), draft.text(row)) for row in rows)
+
+
+def _report_repeats(draft: Corpus, first: Rows, last: Rows, origins: list[_Origin], problems: Problems) -> None:
+    """Report how many rows were merged, and an id whose texts differ."""
+    message = f"{origins[0].path}: {len(draft) - len(first):,} repeated rows merged"
+    several = np.flatnonzero(first != last)
+    differing = [i for i in several if draft.text(first[i]) != draft.text(last[i])]
+    if differing:
+        first_row, last_row = first[differing[0]], last[differing[0]]
+        path, line = _place(origins, last_row)
+        earlier = where(*_place(origins, first_row), seen_from=path)
+        message += (
+            f"; {len(differing):,} ids came with another text, and the last one counts "
+            f"(such as {draft.id(first_row)!r}: {earlier} and {path.name}:{line})"
+        )
+    problems.notice(message)
+
+
+def _place(origins: list[_Origin], row: int) -> tuple[Path, int]:
+    """Return file and line of a row."""
+    origin = origins[bisect_right(origins, row, key=lambda origin: origin.row) - 1]
+    return origin.path, origin.line + int(row) - origin.row

@@ -10,8 +10,7 @@ from shlex import quote
 
 from r2med.data import hub as hub_client
 from r2med.data.aspects_file import aspect_rows, gather_aspects
-from r2med.data.corpus import Corpus
-from r2med.data.corpus_writer import write_corpus
+from r2med.data.corpus import Corpus, store_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, cards, demo_cards, groups
 from r2med.data.dataset_word import DatasetWord, GivenData, local_path
@@ -33,9 +32,6 @@ from r2med.foundation.text.terminal_text import quoted
 
 log = logging.getLogger("r2med")
 
-LARGE_CORPUS = 1_000_000
-"""Number of documents from which the ids of a corpus may not be cached. Each look-up then waits for the disk."""
-
 SHOWN_DIGITS = 7
 """Number of digits of a commit in messages."""
 
@@ -49,15 +45,6 @@ class DatasetFiles:
     source: str = ""
     """REPOSITORY@COMMIT of a dataset of the hub; empty for a user's folder."""
     notices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class FolderReading:
-    """The result of reading a folder: the dataset, its layout, and the number of corpus rows before merging."""
-
-    dataset: Dataset
-    layout: Layout
-    document_rows: int
 
 
 def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
@@ -98,7 +85,7 @@ def load_dataset(word: str | Path | DatasetWord, store: Store | None = None) -> 
         plain = load_dataset(replace(meant, files_of_labels=()), store)
         return _labelled(plain, [Overlay.read(file) for file in meant.files_of_labels])
     problems = Problems()
-    dataset = read(meant, problems, store or default_store()).dataset
+    dataset, _ = read(meant, problems, store or default_store())
     problems.raise_first(meant.word)
     for notice in dataset.notices:
         log.info("%s", notice)
@@ -197,25 +184,23 @@ def _not_a_dataset(meant: DatasetWord) -> UserError:
     return unknown("dataset or folder", word, known_words, "r2med list datasets shows all")
 
 
-def read(word: DatasetWord, problems: Problems, store: Store) -> FolderReading:
+def read(word: DatasetWord, problems: Problems, store: Store) -> tuple[Dataset, Layout]:
     """Read as much of a dataset as possible. Faults are reported to `problems`."""
     files = dataset_files(word, store)
-    layout, name, folder = files.layout, word.name, files.layout.root
-    store = store.about(word.label, alone=True)
+    layout, name = files.layout, word.name
     problems.notices += files.notices
     qrels = _qrels(layout, files.card, problems)
     queries = _queries(layout, qrels, problems)
-    corpus, document_rows = _corpus(layout, files.card.characters if files.card else 0, problems, store)
+    corpus = _corpus(layout, files.card, problems, store.about(word.label, alone=True))
     aspects = gather_aspects(aspect_rows(layout, problems), problems)
-    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(folder)})"] if problems.flaws else []
-    flaws += _unknown(name, queries, corpus, qrels, store)
+    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(layout.root)})"] if problems.flaws else []
     dataset = Dataset(
-        *(name, queries, corpus, qrels, files.card, folder, files.source),
-        notices=(*problems.notices, *flaws),
+        *(name, queries, corpus, qrels, files.card, layout.root, files.source),
+        notices=(*problems.notices, *flaws, *_unknown(name, queries, corpus, qrels)),
         aspects=aspects,
         own_folder=word.own_folder,
     )
-    return FolderReading(dataset, layout, document_rows)
+    return dataset, layout
 
 
 def _qrels(layout: Layout, card: DatasetCard | None, problems: Problems) -> Qrels:
@@ -261,59 +246,39 @@ def _query(row: QueryRow, qrels: Qrels) -> Query:
     return Query(row.id, row.text, row.answer, row.body_system, excluded, row.needs_inference, row.options)
 
 
-def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels, store: Store) -> list[str]:
+def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels) -> list[str]:
     """Return a notice if the qrels name missing queries or documents. These count as not found and lower scores."""
     lost = len(set(qrels) - {query.id for query in queries})
-    judged = sorted({document for grades in qrels.values() for document, grade in grades.items() if grade > 0})
-    missing = _missing(judged, corpus, store) if judged else 0
+    relevant = {document for grades in qrels.values() for document, grade in grades.items() if grade > 0}
+    missing = int((corpus.rows(list(relevant)) < 0).sum())
     parts = [counted(lost, "query", "queries")] * bool(lost) + [counted(missing, "relevant document")] * bool(missing)
     words = " and ".join(parts)
     return [f"{name}: the qrels name {words} absent from the dataset, which count as not found"] if parts else []
 
 
-def _missing(judged: list[str], corpus: Corpus, store: Store) -> int:
-    """Return the number of ids that are not in the corpus. It is saved for a large corpus, where look-ups are slow."""
-    if len(corpus) < LARGE_CORPUS:
-        return int((corpus.rows(judged) < 0).sum())
-    note = digest(["judged documents", corpus.fingerprint, judged])
-    known = store.recall(note)
-    if known is None:
-        known = {"missing": int((corpus.rows(judged) < 0).sum())}
-        store.remember(note, known)
-    return int(known["missing"])
+def _corpus(layout: Layout, card: DatasetCard | None, problems: Problems, store: Store) -> Corpus:
+    """Return the corpus. Its source is read only if it has changed.
 
-
-def _corpus(layout: Layout, characters: int, problems: Problems, store: Store) -> tuple[Corpus, int]:
-    """Return the corpus and the number of rows of its source. The source is read only if it has changed.
-
-    Documents are cut after this number of characters; 0 means never.
+    Documents are cut after the number of characters that the card states.
     """
+    characters = card.characters if card else 0
     note = digest(
         ["corpus source 3", type(layout).__name__, *layout.reading, *([characters] if characters else [])]
         + [[str(path.resolve()), *file_state(path)] for path in layout.corpus_files]
     )
     known = store.recall(note)
-    artefact = store.get("corpus", known["fingerprint"]) if known else None
-    if known is None or artefact is None:
-        new = Problems()
-        with store.scratch() as scratch:
-            documents = _cut(layout, characters, new) if characters else layout.documents(new)
-            written = write_corpus(documents, scratch, new)
-            artefact = store.add("corpus", written.fingerprint, scratch, {})
-        known = {
-            "fingerprint": written.fingerprint,
-            "rows": written.rows,
-            "notices": new.notices,
-            "flaws": [(layout.corpus_files.index(f.path), f.line, f.message, f.cause) for f in new.flaws],
-        }
-        if not new.problems and not new.dropped:  # otherwise read and report it again next time
-            store.remember(note, known)
-        problems.take(new)
-    else:
+    if known and (artefact := store.get("corpus", known["fingerprint"])):
         for file, line, message, cause in known["flaws"]:  # an empty text is the only flaw of documents
             problems.flaw(layout.corpus_files[file], line, message, cause, check="empty-documents")
         problems.notices += known["notices"]
-    return Corpus.open(artefact.path, known["fingerprint"]), known["rows"]
+        return Corpus.open(artefact.path, known["fingerprint"])
+    new = Problems()
+    corpus = store_corpus(_cut(layout, characters, new) if characters else layout.documents(new), store, new)
+    if not new.problems and not new.dropped:  # otherwise read and report it again next time
+        flaws = [(layout.corpus_files.index(flaw.path), flaw.line, flaw.message, flaw.cause) for flaw in new.flaws]
+        store.remember(note, {"fingerprint": corpus.fingerprint, "notices": new.notices, "flaws": flaws})
+    problems.take(new)
+    return corpus
 
 
 def _cut(layout: Layout, characters: int, problems: Problems) -> Iterator[DocumentRow]:

@@ -17,7 +17,7 @@ from r2med.foundation.core.errors import explained
 from r2med.foundation.text.unicode import is_unicode
 from r2med.server import limits
 from r2med.server.refusals import HTTPError
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 
 Request = TypeVar("Request", bound=BaseModel)
 

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from r2med.server.refusals import HTTPError, unavailable
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 
 log = logging.getLogger("r2med")
 

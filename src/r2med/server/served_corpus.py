@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from r2med.foundation.runtime.runtime import Runtime
     from r2med.foundation.runtime.stages import Stage
     from r2med.foundation.store import Store
-    from r2med.systems.agents.conversation import Hit
+    from r2med.systems.agents.agent_state import Hit
     from r2med.systems.system.system import LiveSystem
 
 

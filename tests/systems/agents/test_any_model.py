@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from r2med.data import Query
 from r2med.models.llm.chat import Failure, RawAnswer, Sampling
 from r2med.models.prompts.templates import open_templates
-from r2med.systems.agents.conversation import Answered, Hit, trace
-from r2med.systems.agents.dialogue import Dialogue, converse
+from r2med.systems.agents.agent_loop import Dialogue, converse
+from r2med.systems.agents.agent_state import Answered, Hit, trace
 from r2med.systems.agents.search_o1 import BEGIN_QUERY, BEGIN_RESULT, DOCUMENT_FIELDS, END_QUERY, Reader, SearchO1Agent
 from r2med.systems.agents.search_r1 import SearchR1Agent
 from r2med.systems.agents.sources import SourceResult

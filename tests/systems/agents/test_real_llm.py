@@ -10,8 +10,8 @@ from r2med.models.llm.chat import Message, Sampling
 from r2med.models.llm.journaled import JournaledChat
 from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
-from r2med.systems.agents.conversation import Conversation
-from r2med.systems.agents.dialogue import Dialogue
+from r2med.systems.agents.agent_loop import Dialogue
+from r2med.systems.agents.agent_state import Conversation
 from support.agents import agent, ranked, ranking_agent
 
 pytestmark = pytest.mark.slow

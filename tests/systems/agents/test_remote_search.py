@@ -12,7 +12,7 @@ from r2med.data import Query
 from r2med.foundation.net.retry import Policy
 from r2med.foundation.store.holdings import clear_texts, rows_about
 from r2med.models.llm.chat import Failure
-from r2med.systems.agents import conversing
+from r2med.systems.agents import agent_stage
 from r2med.systems.agents.remote_search import MalformedAnswer, RemoteSearch, ServerAddress, read_answer
 from r2med.systems.agents.search_r1 import SearchR1
 from support import retrieve_server as api
@@ -61,7 +61,7 @@ def lead(server, store, policy=FAST, more=()):
     searches = {query.text: [f"<search>{query.text}</search>", ANSWER] for query in dataset().queries}
     for text in more:
         searches[text].insert(1, f"<search>more about {text}</search>")
-    with patch.object(conversing, "RemoteSearch", partial(RemoteSearch, policy=policy)):
+    with patch.object(agent_stage, "RemoteSearch", partial(RemoteSearch, policy=policy)):
         return agent("search-r1", scripted(searches), remote=server.url).expand(dataset(), store)
 
 

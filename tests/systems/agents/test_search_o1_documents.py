@@ -5,7 +5,7 @@ import pytest
 from r2med.models.llm.chat import RawAnswer
 from r2med.models.llm.costs import approximate_tokens
 from r2med.models.prompts.templates import open_templates
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 from r2med.systems.agents.search_o1 import (
     BEGIN_QUERY,
     BEGIN_RESULT,

@@ -9,7 +9,7 @@ from r2med.models.llm.chat import Failure
 from r2med.models.llm.costs import prompt_tokens
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.templates import open_templates
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 from r2med.systems.agents.search_r1 import NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, information, listed
 from r2med.systems.retrieve.retriever import MEAN
 from support.agents import CARD, DOCUMENTS, agent, dataset, said, scripted

@@ -325,14 +325,14 @@ def test_the_demo_expands_by_every_method(store):
         assert all("diagnos" in prompt for prompt in llm.prompts)
 
 
-def test_lamer_s_first_search_takes_the_memory_and_the_engine_of_the_setup(dataset, store, monkeypatch):
+def test_lamer_s_first_search_takes_the_engine_of_the_setup(dataset, store, monkeypatch):
     engine, llm, indexed = Threads(), ScriptedChat(echo), []
 
-    def opened(corpus, store, counts_repeats, engine, memory, language):
-        indexed.append((memory, engine))
-        return open_index(corpus, store, counts_repeats, engine, memory, language)
+    def opened(corpus, runtime, *settings):
+        indexed.append(runtime.engine)
+        return open_index(corpus, runtime, *settings)
 
     monkeypatch.setattr(bm25_retriever, "open_index", opened)
-    runtime = runtime_of(llm, store=store, memory=123_456_789, engine=engine)
+    runtime = runtime_of(llm, store=store, engine=engine)
     Generated(name="lamer", llm=llm.name).expand(dataset, runtime)
-    assert indexed == [(123_456_789, engine)]
+    assert indexed == [engine]

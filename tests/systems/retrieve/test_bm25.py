@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.foundation.text import english
-from r2med.systems.retrieve.bm25 import BM25, index, postings
+from r2med.systems.retrieve.bm25 import BM25, index
 from r2med.systems.retrieve.bm25.scorers import byte_length
 from r2med.systems.retrieve.retriever import SearchQuery
 from support.datasets import dataset_of, r2med_folder
@@ -131,7 +132,7 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
     rng = np.random.default_rng(1)
     corpus = corpus_of(*(" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)))
     whole = search(corpus, "fever oedema naïve 38.5", store, k=200)
-    monkeypatch.setattr(postings, "BLOCK_DOCUMENTS", 16)
+    monkeypatch.setattr(index, "BLOCK_DOCUMENTS", 16)
     monkeypatch.setattr(index, "SEGMENT_DOCUMENTS", 64)
     assert search(corpus, "fever oedema naïve 38.5", Store(tmp_path / "other"), k=200) == whole
     runtime = Runtime(store=Store(tmp_path / "other", "live"))
@@ -140,60 +141,45 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
         assert ranking(dataset_of(corpus), "fever oedema naïve 38.5", 200, runtime) == whole
 
 
-def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(postings, "LIBRARY_BYTES", 0)
+@pytest.mark.parametrize("size", [64, 6_000])
+def test_a_segment_has_a_limited_size_of_text_and_its_limit_changes_no_score(size, store, tmp_path, monkeypatch):
     rng = np.random.default_rng(2)
-    texts = [" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(100)] + [
-        "cough " * 300,
-        "",
-        "ilex " * 70_000,
-    ]
-    files = {}
-    for memory in (1 << 30, 6_000, 64):  # one part, about ten, and one for each document
-        folder = tmp_path / str(memory)
-        folder.mkdir()
-        meta = postings.write_segment(corpus_of(*texts), 1000, folder, memory)
-        files[memory] = meta, {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert files[1 << 30] == files[6_000] == files[64]
+    texts = [" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(100)]
+    corpus = corpus_of(*texts, "cough " * 300, "", "ilex fever " * 1000)
+    whole = search(corpus, "fever oedema naïve cough", store, k=200)
+    monkeypatch.setattr(index, "SEGMENT_BYTES", size)
+    monkeypatch.setattr(index, "SEGMENT_DOCUMENTS", 40)
+    runtime = Runtime(store=Store(tmp_path / "other"))
+    segments = index.open_index(corpus, runtime).segments
+    bounds = [*(segment.start for segment in segments), len(corpus)]
+    sizes = [len("".join(corpus.texts(range(*bound))).encode()) for bound in pairwise(bounds)]
+    assert sum(len(segment.lengths) for segment in segments) == len(corpus) and len(segments) > 3
+    assert all(after <= size or last == first + 1 for (first, last), after in zip(pairwise(bounds), sizes, strict=True))
+    assert ranking(dataset_of(corpus), "fever oedema naïve cough", 200, runtime) == whole
 
 
-def test_parts_and_blocks_fit_the_memory_and_the_minimum_is_reported(store, monkeypatch, caplog):
-    sizes = {"part": [], "block": []}
-    build, cut = postings.build_segment, postings.cut_chunks
-
-    def build_part(corpus, start, stop, memory, language):
-        sizes["part"].append(
-            sum(len(text) for _, _, texts in corpus.batches(start, stop) for text in texts.to_pylist())
-        )
-        return build(corpus, start, stop, memory, language)
+def test_all_threads_together_cut_a_limited_size_of_text(store, monkeypatch):
+    sizes, cut = [], index.cut_chunks
 
     def cut_block(texts):
-        sizes["block"].append(sum(map(len, texts.to_pylist())))
+        sizes.append(sum(map(len, texts.to_pylist())))
         return cut(texts)
 
-    monkeypatch.setattr(postings, "build_segment", build_part)
-    monkeypatch.setattr(postings, "cut_chunks", cut_block)
-    monkeypatch.setattr(postings, "LIBRARY_BYTES", 0)
-    monkeypatch.setattr(index, "MIN_MEMORY", 64_000)
+    monkeypatch.setattr(index, "cut_chunks", cut_block)
+    monkeypatch.setattr(index, "BLOCKS_BYTES", 1000)
     monkeypatch.setenv("R2MED_THREADS", "2")
-    corpus = corpus_of(*("fever and cough" for _ in range(2000)))  # 30,000 bytes
-    index.open_index(corpus, store, memory=64_000)
-    assert not caplog.messages
-    assert sum(sizes["part"]) == sum(sizes["block"]) == 30_000
-    assert 0.9 < max(sizes["part"]) / (64_000 / postings.PART_BYTES_PER_BYTE) <= 1
-    assert 0.9 < max(sizes["block"]) / (64_000 / postings.BLOCK_BYTES_PER_BYTE / 2) <= 1
-    index.open_index(corpus, store.with_policy("fresh"), memory=1000)
-    assert caplog.messages == ["building a BM25 index needs 0 MiB; the smaller memory limit is not used"]
+    index.open_index(corpus_of(*("fever and cough" for _ in range(200))), Runtime(store=store))
+    assert sum(sizes) == 3000 and 0.9 < max(sizes) / 500 <= 1
 
 
 MARKED = st.text(alphabet="aB0xyz .,:;\"'_-()#*\t\x00é\u05d4\u0301\u200d\ufe0f\u20e3\U0001f600\U0001f3fd", max_size=40)
 
 
-@given(st.lists(st.text(max_size=40) | MARKED, min_size=1, max_size=8))
+@given(texts=st.lists(st.text(max_size=40) | MARKED, min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
-def test_the_fast_indexer_gives_the_same_terms_as_the_analyser(texts):
+def test_the_fast_indexer_gives_the_same_terms_as_the_analyser(tmp_path_factory, texts):
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
-    segment = postings.build_segment(corpus_of(*texts), 0, len(texts))
+    [segment] = index.open_index(corpus_of(*texts), Runtime(store=Store(tmp_path_factory.mktemp("store")))).segments
     bags = [Counter() for _ in texts]
     for number, term in enumerate(segment.terms.to_pylist()):
         here = slice(segment.offsets[number], segment.offsets[number + 1])
@@ -205,13 +191,13 @@ def test_the_fast_indexer_gives_the_same_terms_as_the_analyser(texts):
 def test_the_index_is_built_once_and_then_memory_mapped(store, monkeypatch):
     corpus = corpus_of("fever", "cough and fever")
     first = search(corpus, "fever", store)
-    monkeypatch.setattr(postings, "build_segment", None)  # would fail if it were called
+    monkeypatch.setattr(index, "_write_segment", None)  # would fail if it were called
     assert search(corpus, "fever", store) == first
     assert search(corpus, "fever", store, k1=2.0) != first
 
 
 def test_a_term_frequency_above_255_counts_in_full(store):
-    segment = postings.build_segment(corpus_of("fever " * 70_000, "cough"), 0, 2)
+    [segment] = index.open_index(corpus_of("fever " * 70_000, "cough"), Runtime(store=store)).segments
     assert sorted(segment.frequencies.tolist()) == [1, 70_000]
 
 
@@ -222,7 +208,7 @@ def test_documents_of_50000_characters_and_control_characters_are_searched(store
 
 def test_an_empty_corpus_and_wrong_settings_give_one_line_errors(store):
     with pytest.raises(UserError, match="corpus is empty"):
-        search(Corpus.of([]), "fever", store)
+        System(BM25()).run(dataset_of(Corpus.of([])), store, 10)
     with pytest.raises(UserError, match="did you mean lucene"):
         BM25(scorer="lucen")
     with pytest.raises(UserError, match="k1"):

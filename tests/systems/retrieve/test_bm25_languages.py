@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r2med import System
 from r2med.data import Corpus, Query
 from r2med.data.dataset_cards import DatasetCard
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.store import Store
 from r2med.foundation.text.analysers import analyser
 from r2med.systems.expand.feedback import RM3, Rocchio
-from r2med.systems.retrieve.bm25 import BM25, postings
+from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.bm25.index import open_index
 from r2med.systems.retrieve.fusion import Fusion
 from r2med.systems.retrieve.retriever import SearchQuery
@@ -47,7 +49,7 @@ def test_a_note_with_another_form_of_the_word_is_found_which_english_does_not_fi
 
 
 @pytest.mark.parametrize("language", ["fr", "zh", "ko"])
-def test_the_indexer_gives_the_same_terms_as_the_analyser(language):
+def test_the_indexer_gives_the_same_terms_as_the_analyser(language, tmp_path_factory):
     terms = analyser(language).terms
 
     @given(
@@ -57,7 +59,7 @@ def test_the_indexer_gives_the_same_terms_as_the_analyser(language):
     )
     def check(texts):
         corpus = Corpus.of((str(number), text) for number, text in enumerate(texts))
-        segment = postings.build_segment(corpus, 0, len(texts), language=language)
+        [segment] = open_index(corpus, Runtime(store=Store(tmp_path_factory.mktemp("store"))), language).segments
         bags = [Counter() for _ in texts]
         for number, term in enumerate(segment.terms.to_pylist()):
             here = slice(segment.offsets[number], segment.offsets[number + 1])
@@ -74,7 +76,7 @@ def test_a_language_is_part_of_the_name_and_of_all_keys(store):
     assert str(german) == "bm25(language=de)"
     key = german.key(dataset_of(corpus), Runtime())
     assert key["language"] == "de" and key["analysis"].startswith("de 1 PyStemmer 3")
-    keys = {open_index(corpus, store, language=language).key for language in ("en", "de", "fr")}
+    keys = {open_index(corpus, Runtime(store=store), language).key for language in ("en", "de", "fr")}
     assert len(keys) == 3
 
 
@@ -93,24 +95,31 @@ def test_feedback_adds_terms_of_the_language(feedback, store):
     assert {term for term, _ in expanded.terms} == {"бол", "кашел", "дет"}
 
 
-def test_a_dataset_in_another_language_is_named_once_and_still_searched_as_english(store, caplog):
+def ward(name, *languages):
+    card = DatasetCard(name="ward", languages=languages)
+    return replace(dataset_of(Corpus.of([("a", "Fieber")])), name=name, card=card)
+
+
+def test_a_dataset_in_another_language_is_named_once_before_it_is_searched(caplog):
     caplog.set_level(logging.WARNING, "r2med")
-    card = DatasetCard(name="ward", languages=("en", "de"))
-    dataset = replace(dataset_of(Corpus.of([("a", "Fieber")])), name="hinted ward", card=card)
-    for _ in range(2):
-        BM25().search(dataset, [], 1, Runtime(store=store))
+    for system in (System(BM25()), System(Fusion(parts=(BM25(), BM25(k1=2.0))))):
+        system.check([ward("hinted ward", "en", "de")])
     assert caplog.messages == [
         "hinted ward is German, but bm25 analyses it as English: use bm25(language=de)",
     ]
-    BM25().search(replace(dataset, card=DatasetCard(name="ward", languages=("de", "en"))), [], 1, Runtime(store=store))
+    System(BM25()).check([ward("English ward", "de", "en")])
     assert len(caplog.messages) == 1
 
 
-def test_a_language_that_is_not_that_of_the_card_is_named(store, caplog):
+def test_a_language_that_is_not_that_of_the_card_is_named(caplog):
     caplog.set_level(logging.WARNING, "r2med")
-    card = DatasetCard(name="ward", languages=("de",))
-    dataset = replace(dataset_of(Corpus.of([("a", "Fieber")])), name="french ward", card=card)
-    BM25(language="de").search(dataset, [], 1, Runtime(store=store))
+    System(BM25(language="de")).check([ward("french ward", "de")])
     assert caplog.messages == []
-    BM25(language="fr").search(dataset, [], 1, Runtime(store=store))
+    System(BM25(language="fr")).check([ward("french ward", "de")])
     assert caplog.messages == ["french ward is German, but bm25 analyses it as French: use bm25(language=de)"]
+
+
+def test_a_fusion_with_the_language_of_the_card_gets_no_hint(caplog):
+    caplog.set_level(logging.WARNING, "r2med")
+    System(Fusion(parts=(BM25(), BM25(language="de")))).check([ward("mixed ward", "de")])
+    assert caplog.messages == []

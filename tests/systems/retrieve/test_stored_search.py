@@ -8,6 +8,7 @@ import pytest
 
 from r2med.data import Corpus, Query
 from r2med.data.runs.run import Run
+from r2med.extend import Stage
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.systems.retrieve.fused_rankings import METHODS
@@ -15,6 +16,7 @@ from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
 from support.by_day import some_by_day
 from support.datasets import dataset_of
+from support.facts import error_states
 from support.retrievers import ScriptedRetriever
 
 IDS = [f"d{number:02}" for number in range(30)]
@@ -143,3 +145,29 @@ def test_parts_and_their_weights_are_in_the_key():
     assert SearchQuery(Query("q", "text")).key == ["q", "text", (), {}, []]
     one, other = (apart("q", ["one", "two"], weights, "rrf") for weights in ([1.0, 1.0], [1.0, -1.0]))
     assert len({repr(query.key) for query in (one, other, apart("q", ["one", "two"], [1.0, 1.0], "sum"))}) == 3
+
+
+class Broken(Stage, kind="retrieve"):
+    """A retriever of a user, which returns a run that cannot be used."""
+
+    name: str = "broken"
+    fault: str
+
+    def search(self, dataset, queries, k, runtime):
+        rows, scores, ids = [[3, 2]], [[2.0, 1.0]], [query.query.id for query in queries]
+        if self.fault == "other queries":
+            ids = ["another"]
+        elif self.fault == "finite":
+            scores = [[2.0, np.nan]]
+        elif self.fault == "scores for":
+            scores = [[2.0]]
+        else:
+            rows = {"gap": [[-1, 2]], "twice": [[2, 2]], "does not have": [[2, 30]]}[self.fault]
+        return Searched(Run(tuple(ids), np.array(rows, np.int32), np.array(scores, np.float32), dataset.corpus))
+
+
+@pytest.mark.parametrize("fault", ["other queries", "scores for", "does not have", "gap", "twice", "finite"])
+def test_a_run_of_a_user_that_cannot_be_used_is_one_line_and_is_not_stored(fault, store):
+    for _ in range(2):
+        with error_states("Broken.search(dataset, queries, k, runtime)", fault):
+            stored_search(Broken(fault=fault), SMALL, [SearchQuery(Query("q", "text"))], 5, Runtime(store=store))

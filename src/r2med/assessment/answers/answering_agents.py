@@ -14,24 +14,24 @@ from r2med.evaluation.records.answer_words import AnswerForm
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.text.plurals import counted
-from r2med.systems.agents.agent_retriever import RankingStage
-from r2med.systems.agents.expander import AgentStage
+from r2med.systems.agents.ranking_agent import RankingAgent
+from r2med.systems.agents.writing_agent import WritingAgent
 from r2med.systems.system import System
 
 
 def answering_system(system: System, without: Literal["", "relevant"] = "") -> System:
     """Return a system whose agent answers the question. Raises UserError if it is not an agent."""
     stage = system.retriever
-    if isinstance(stage, RankingStage):
+    if isinstance(stage, RankingAgent):
         return replace(system, retriever=stage.answering(without))
-    writes = system.expander if isinstance(system.expander, AgentStage) else None
+    writes = system.expander if isinstance(system.expander, WritingAgent) else None
     form = f"{writes.name}-finds({writes.llm}, by=[{stage}])" if writes else "agent(LLM, by=[SYSTEM])"
     raise UserError(f"{system.name} is not an agent that searches, so it cannot answer by itself: write {form}")
 
 
 def agent_reader(system: System, runtime: Runtime) -> AnswerReader:
     """Return the LLM of an agent that answers."""
-    return AnswerReader.open(cast(RankingStage, system.retriever).llm, runtime)
+    return AnswerReader.open(cast(RankingAgent, system.retriever).llm, runtime)
 
 
 def agent_questions(dataset: Dataset, form: AnswerForm, limit: int) -> Dataset:

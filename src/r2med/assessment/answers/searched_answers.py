@@ -18,7 +18,7 @@ from r2med.foundation.core.cost import Cost
 from r2med.models.llm.costs import dollars, is_priced
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.fitting import first_words
-from r2med.systems.agents.conversation import SHOWN_WORDS
+from r2med.systems.agents.agent_state import SHOWN_WORDS
 from r2med.systems.agents.tools import confidence_of
 
 MAX_NAME_WORDS = 8

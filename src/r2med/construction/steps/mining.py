@@ -17,8 +17,7 @@ from r2med.construction.items import Candidate, Found, PageChunk, Rejected, Sour
 from r2med.construction.sources.web_pages import saved_address
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.pool_contributions import SOURCE, contributions
-from r2med.data.corpus import Corpus
-from r2med.data.corpus_writer import write_corpus
+from r2med.data.corpus import Corpus, store_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.problems import Problems
 from r2med.data.source_rows import DocumentRow
@@ -135,10 +134,7 @@ def chunk_corpus(streams: Streams, store: Store) -> Corpus:
     if path is None:
         raise UserError("mine needs chunks: read pages in an earlier step and cut them with chunk(tokens=128)")
     documents = (DocumentRow(chunk.id, chunk.text, path, line) for line, chunk in enumerate(streams.chunks(), 1))
-    with store.scratch() as scratch:
-        written = write_corpus(documents, scratch, Problems())
-        artefact = store.add("corpus", written.fingerprint, scratch, {})
-    return Corpus.open(artefact.path, written.fingerprint)
+    return store_corpus(documents, store, Problems())
 
 
 def _candidates(questions: Iterable[SourceQuestion], pool: Pool) -> Iterator[Candidate]:

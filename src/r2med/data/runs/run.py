@@ -185,6 +185,31 @@ def on_corpus(run: Run, asked: Sequence[str], corpus: Corpus, k: int, source: ob
     return Run.ranked(asked, hits, corpus)
 
 
+def check_rows(run: Run, queries: Sequence[str], documents: int, source: object) -> None:
+    """Raise UserError that names the source if a run has other queries, or if its rows and scores are no rankings.
+
+    `documents` is the number of documents in the corpus.
+    """
+    rows, scores = run.rows, run.scores
+    filled = rows != NO_DOCUMENT
+    ordered = np.sort(rows)
+    if list(run.queries) != list(queries):
+        fault = "of other queries, or in another order, than it was given"
+    elif rows.ndim != 2 or rows.shape != scores.shape or len(rows) != len(queries):
+        fault = f"with {rows.shape} rows and {scores.shape} scores for {len(queries)} queries"
+    elif rows.size and not NO_DOCUMENT <= rows.min() <= rows.max() < documents:
+        fault = "with documents that the corpus does not have"
+    elif (filled[:, 1:] & ~filled[:, :-1]).any():
+        fault = "with a gap between two documents: is a document unknown?"
+    elif ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_DOCUMENT)).any():
+        fault = "that has a document twice for a query"
+    elif not np.isfinite(scores).all():
+        fault = "with a score that is not a finite number"
+    else:
+        return
+    raise UserError(f"{source} returned a run {fault}")
+
+
 def as_scores(query: str, ranking: Mapping[str, float], precision: type[Any] = np.float32) -> npt.NDArray[Any]:
     """Return the scores of a query's documents, in their order. Raises UserError if one is not a number."""
     try:

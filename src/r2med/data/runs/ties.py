@@ -60,12 +60,3 @@ def guessed_best(scores: npt.NDArray[np.float32], k: int) -> npt.NDArray[np.floa
     if step < 2 or place < 0:
         return np.full(scores.shape[:-1], -np.inf, np.float32)
     return np.asarray(np.partition(sample, place, axis=-1)[..., place])
-
-
-def best_positive(
-    scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return (rows, scores) of the k best scores above 0, which are the documents that share a word with the query."""
-    rows: npt.NDArray[Any] = best(scores, k, ranks)
-    rows = rows[scores[rows] > 0]
-    return rows.astype(np.int32), scores[rows]

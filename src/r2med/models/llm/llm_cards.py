@@ -85,7 +85,7 @@ class LLMCard(BaseModel):
     agent_max_tokens: int | None = None
     """Maximum tokens of a turn for agents that reason at length, if their authors used another limit for this LLM."""
     chat_template: str = "chatml"
-    """Form of a conversation that is sent as raw text: one of `r2med.systems.agents.dialogue`."""
+    """Form of a conversation that is sent as raw text: one of `r2med.systems.agents.agent_loop`."""
     seed: int | None = 42
     """Seed of the sampling. None: not sent."""
     max_tokens: int = Field(10240, ge=1, le=10_000_000)

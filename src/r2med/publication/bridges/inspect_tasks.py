@@ -22,7 +22,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.models.prompts.fitting import first_words
 from r2med.publication.bridges.inspect_traces import trace_of_messages
-from r2med.systems.agents.conversation import SHOWN_WORDS
+from r2med.systems.agents.agent_state import SHOWN_WORDS
 from r2med.systems.system import System
 from r2med.systems.system.system import LiveSystem
 

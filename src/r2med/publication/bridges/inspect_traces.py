@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.foundation.text.unicode import to_unicode
-from r2med.systems.agents.conversation import TRACE_FORMAT
+from r2med.systems.agents.agent_state import TRACE_FORMAT
 
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]|【([^【】]*)】")
 _MAX_MARK = 9999

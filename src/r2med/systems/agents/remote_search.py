@@ -25,7 +25,7 @@ from r2med.foundation.store import Store, digest
 from r2med.foundation.store.memo import Memo, Missing
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import Failure
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 from r2med.systems.agents.sources import Documents, Source, SourceResult
 
 TOKEN_VARIABLE = "R2MED_SERVE_TOKEN"

@@ -15,8 +15,8 @@ from r2med.models.llm.costs import approximate_tokens
 from r2med.models.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.models.prompts.fitting import first_words, fit
 from r2med.models.prompts.templates import Template, Templates
-from r2med.systems.agents.agent_retriever import RankingStage
-from r2med.systems.agents.conversation import (
+from r2med.systems.agents.agent_stage import MAX_TOPK, MAX_TURNS, TaggedAgent
+from r2med.systems.agents.agent_state import (
     SHOWN_WORDS,
     Agent,
     Answered,
@@ -26,9 +26,9 @@ from r2med.systems.agents.conversation import (
     Hit,
     not_done,
 )
-from r2med.systems.agents.conversing import MAX_TOPK, MAX_TURNS, TaggedStage
-from r2med.systems.agents.expander import AgentStage
+from r2med.systems.agents.ranking_agent import RankingAgent
 from r2med.systems.agents.sources import title_and_text
+from r2med.systems.agents.writing_agent import WritingAgent
 
 BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
 BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
@@ -63,7 +63,7 @@ LAST_STEPS = 3
 or a result are shown. The numbers of the original are one higher, because there an empty last step counts too."""
 
 
-class SearchO1Rules(TaggedStage):
+class SearchO1Rules(TaggedAgent):
     """The limits and the rules of Search-o1."""
 
     author_sampling: ClassVar[Mapping[str, Any]] = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
@@ -100,7 +100,7 @@ class SearchO1Rules(TaggedStage):
         return SearchO1Agent(template, reader, card, self.turns, self.searches, self.via == "completion", final)
 
 
-class SearchO1(SearchO1Rules, AgentStage):
+class SearchO1(SearchO1Rules, WritingAgent):
     """Let a reasoning LLM search in the middle of its thoughts. A separate call reads the documents (Search-o1)."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "limit")
@@ -109,7 +109,7 @@ class SearchO1(SearchO1Rules, AgentStage):
     name: str = "search-o1"
 
 
-class SearchO1Finds(SearchO1Rules, RankingStage):
+class SearchO1Finds(SearchO1Rules, RankingAgent):
     """Rank the documents that the searches of Search-o1 found, by reciprocal rank; those of the retriever follow."""
 
     name: str = "search-o1-finds"

@@ -14,8 +14,8 @@ from r2med.models.llm.cleaning import whole_sentences
 from r2med.models.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.models.prompts.fitting import first_words
 from r2med.models.prompts.templates import Template, Templates
-from r2med.systems.agents.agent_retriever import RankingStage
-from r2med.systems.agents.conversation import (
+from r2med.systems.agents.agent_stage import MAX_TOPK, MAX_TURNS, TaggedAgent
+from r2med.systems.agents.agent_state import (
     SHOWN_WORDS,
     Agent,
     Answered,
@@ -25,9 +25,9 @@ from r2med.systems.agents.conversation import (
     no_answer,
     not_done,
 )
-from r2med.systems.agents.conversing import MAX_TOPK, MAX_TURNS, TaggedStage
-from r2med.systems.agents.expander import AgentStage
+from r2med.systems.agents.ranking_agent import RankingAgent
 from r2med.systems.agents.sources import title_and_text
+from r2med.systems.agents.writing_agent import WritingAgent
 
 TURN_TOKENS = 1024
 """Maximum number of new tokens of a turn."""
@@ -47,7 +47,7 @@ NOTHING_FOUND = "Nothing was found for this query."
 SEARCH_IS_OFF = "The search is closed: there is no room for more documents. Give the answer now."
 
 
-class SearchR1Rules(TaggedStage):
+class SearchR1Rules(TaggedAgent):
     """The limits and the rules of Search-R1."""
 
     author_sampling: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
@@ -81,7 +81,7 @@ class SearchR1Rules(TaggedStage):
         return SearchR1Agent(templates.template(self.template_name, kind, fields=("query",)), self.turns)
 
 
-class SearchR1(SearchR1Rules, AgentStage):
+class SearchR1(SearchR1Rules, WritingAgent):
     """Let an LLM think, search with <search>, read <information>, and end with <answer> (Search-R1)."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query",)
@@ -90,7 +90,7 @@ class SearchR1(SearchR1Rules, AgentStage):
     name: str = "search-r1"
 
 
-class SearchR1Finds(SearchR1Rules, RankingStage):
+class SearchR1Finds(SearchR1Rules, RankingAgent):
     """Rank the documents that the searches of Search-R1 found, by reciprocal rank; those of the retriever follow."""
 
     name: str = "search-r1-finds"

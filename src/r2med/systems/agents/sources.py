@@ -14,7 +14,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, key_of
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
-from r2med.systems.agents.conversation import Hit
+from r2med.systems.agents.agent_state import Hit
 from r2med.systems.retrieve.retriever import NO_REPORT, SearchQuery, SearchReport
 from r2med.systems.retrieve.stored_search import stored_search
 

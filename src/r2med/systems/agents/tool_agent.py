@@ -9,9 +9,9 @@ from pydantic import Field
 from r2med.foundation.core.search_steps import SEARCH_STEPS, SearchStep
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.templates import Templates
-from r2med.systems.agents.agent_retriever import RankingStage
-from r2med.systems.agents.conversation import Agent
-from r2med.systems.agents.conversing import MAX_TOPK, MAX_TURNS
+from r2med.systems.agents.agent_stage import MAX_TOPK, MAX_TURNS
+from r2med.systems.agents.agent_state import Agent
+from r2med.systems.agents.ranking_agent import RankingAgent
 from r2med.systems.agents.tool_rules import RESULT_TOKENS, ToolRules
 from r2med.systems.agents.tools import ANSWERING_TOOLS, MAX_DOCUMENTS, RANKING_TOOLS, tools
 
@@ -19,7 +19,7 @@ TURN_TOKENS = 8192
 """Maximum number of new tokens of a turn, unless the LLM's card says otherwise."""
 
 
-class ToolAgent(RankingStage):
+class ToolAgent(RankingAgent):
     """Let an LLM search, read and choose documents with tools. Its list comes first, then all else that was found."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "calls")

@@ -11,7 +11,7 @@ from r2med.models.llm.chat import Failure, Message, RawAnswer, ToolCall
 from r2med.models.llm.costs import approximate_tokens
 from r2med.models.prompts.fitting import first_words, fit
 from r2med.models.prompts.templates import Template
-from r2med.systems.agents.conversation import (
+from r2med.systems.agents.agent_state import (
     SHOWN_WORDS,
     AgentTurn,
     Answered,

@@ -155,16 +155,15 @@ class _TermCounts(dict[int, Weights]):
     def __init__(self, dataset: Dataset, runtime: Runtime, word: re.Pattern[str], language: str) -> None:
         super().__init__()
         self._corpus = dataset.corpus
-        self._index = open_index(
-            dataset.corpus, runtime.store, engine=runtime.engine, memory=runtime.setup.memory, language=language
-        )
+        self._index = open_index(dataset.corpus, runtime, language)
         self._analysed = analyser(language).terms
         self._word = word
 
     def __missing__(self, row: int) -> Weights:
         counts = Counter(filter(self._word.fullmatch, self._analysed(self._corpus.text(row))))
         terms = list(counts)
-        rare = self._index.df(pa.array(terms, pa.string())) <= MAX_DOCUMENT_SHARE * len(self._corpus)
+        _, df = self._index.lookup(pa.array(terms, pa.string()))
+        rare = df <= MAX_DOCUMENT_SHARE * len(self._corpus)
         self[row] = {term: counts[term] for term, keep in zip(terms, rare, strict=True) if keep}
         return self[row]
 

@@ -58,11 +58,8 @@ class Generated(GeneratedSettings, kind="expand", takes="llm"):
         first = self.first.needs(size, runtime) if self.shows_passages else []
         return [texts, *first, *(self.by.needs(size, runtime) if self.rounds else [])]
 
-    def recorded(self, runtime: Runtime) -> Recorded | None:
+    def open_recorded(self, runtime: Runtime) -> Recorded | None:
         """Return the reader of recorded texts. None if an LLM is called."""
-        return runtime.part((self, "recorded"), lambda: self._open_recorded(runtime))
-
-    def _open_recorded(self, runtime: Runtime) -> Recorded | None:
         # Recorded texts do not depend on the retriever that found the passages.
         without_by = self.model_copy(update={"by": BM25()}) if self.card.passages_by == "system" else self
         return open_recorded(
@@ -75,14 +72,6 @@ class Generated(GeneratedSettings, kind="expand", takes="llm"):
             whole=self.card.whole,
             own=self.own_llm is not None,
         )
-
-    def is_recorded(self, runtime: Runtime) -> bool:
-        """Return True if recorded texts are read."""
-        return self.recorded(runtime) is not None
-
-    def asks(self, runtime: Runtime) -> bool:
-        """Return True if an LLM is called."""
-        return not self.is_recorded(runtime)
 
     def varies(self, runtime: Runtime) -> bool:
         """Return True if another run can give other texts: the LLM varies, or a search whose passages it reads."""

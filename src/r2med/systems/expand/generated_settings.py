@@ -11,7 +11,6 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stage_table import Retrieving
 from r2med.foundation.runtime.stages import SignedNumbers, Stage, argument
 from r2med.models.llm.llm_cards import Cleaning, LLMCard, resolve_llm, with_own_file
-from r2med.models.prompts.prompted_stage import PromptedStage
 from r2med.models.prompts.templates import PROMPTS_MEANING
 from r2med.systems.expand.expansion import (
     Joining,
@@ -20,11 +19,12 @@ from r2med.systems.expand.expansion import (
     SearchApart,
 )
 from r2med.systems.expand.method_cards import METHODS, MethodCard
+from r2med.systems.expand.recorded import WritingStage
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.fused_rankings import METHODS_MEANING, FusionMethod
 
 
-class GeneratedSettings(PromptedStage):
+class GeneratedSettings(WritingStage):
     """The settings of all expansions by an LLM, and their checks."""
 
     llm: str = argument("the LLM that writes, or whose recorded texts are read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,13 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import SourceRow
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.keys import changed_values
+from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage
 from r2med.models.llm.cleaning import VERSION, recorded_answers
 from r2med.models.llm.costs import listed_kinds
 from r2med.models.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm
+from r2med.models.prompts.prompted_stage import PromptedStage
 from r2med.systems.expand.expansion import Expansion, Joining
 from r2med.systems.expand.generations import find_generations, folder_name, other_llms
 
@@ -32,6 +35,26 @@ SEARCH_SETTINGS = ("query", "cleaning", "joining", "join", "fuse", "weights", "o
 """Settings that recorded texts can follow: how texts are read and searched. All others are about LLM calls."""
 
 Texts = Mapping[str, tuple[str, ...]]
+
+
+class WritingStage(PromptedStage):
+    """A stage whose texts an LLM writes, unless they were written before: then they are read from files."""
+
+    @abstractmethod
+    def open_recorded(self, runtime: Runtime) -> Recorded | None:
+        """Return the reader of recorded texts. None if an LLM is called."""
+
+    def recorded(self, runtime: Runtime) -> Recorded | None:
+        """Return the reader of recorded texts, opened once. None if an LLM is called."""
+        return runtime.part((self, "recorded"), lambda: self.open_recorded(runtime))
+
+    def is_recorded(self, runtime: Runtime) -> bool:
+        """Return True if recorded texts are read."""
+        return self.recorded(runtime) is not None
+
+    def asks(self, runtime: Runtime) -> bool:
+        """Return True if an LLM is called."""
+        return not self.is_recorded(runtime)
 
 
 class RecordedTexts(SourceRow):

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from r2med.data import Corpus, Dataset
-from r2med.data.runs.run import IdTable, Run, on_corpus
-from r2med.data.runs.run_checks import ranking_fault
+from r2med.data.runs.run import IdTable, Run, check_rows, on_corpus
 from r2med.data.runs.ties import TIE_RULE
 from r2med.foundation.core.cost import Cost, stated_or_measured, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, described, key_of
-from r2med.foundation.store import Artefact, digest
+from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_array
-from r2med.foundation.store.library_versions import listed, noted_versions
-from r2med.foundation.store.reads import current_reads
+from r2med.foundation.store.reads import current_reads, noted_reads
 from r2med.systems.retrieve.fused_rankings import DEFAULT_DEPTH, WeightedRanking, fuse_rankings
 from r2med.systems.retrieve.retriever import NO_REPORT, Searched, SearchQuery
-
-log = logging.getLogger("r2med")
 
 VERSION = 7
 
@@ -40,19 +35,13 @@ def stored_search(
     """
     with runtime.about(dataset.label).one_search() as shared:
         if retriever.chooses_forms(shared) or not any(query.parts for query in queries):
-            return _kept(retriever, dataset, queries, k, shared)
-        return search_parts(partial(_kept, retriever, dataset, runtime=shared), queries, k, dataset.corpus)
+            return _stored(retriever, dataset, queries, k, shared)
+        return search_parts(partial(_stored, retriever, dataset, runtime=shared), queries, k, dataset.corpus)
 
 
-class Search(Protocol):
-    """One search of a retriever."""
-
-    def __call__(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query."""
-        ...
-
-
-def search_parts(search: Search, queries: Sequence[SearchQuery], k: int, corpus: Corpus) -> Searched:
+def search_parts(
+    search: Callable[[Sequence[SearchQuery], int], Searched], queries: Sequence[SearchQuery], k: int, corpus: Corpus
+) -> Searched:
     """Search queries part by part, and add up the rankings. Queries without parts are their own only part.
 
     The first parts of all queries are one search, the second parts another, and so on.
@@ -76,50 +65,44 @@ def search_parts(search: Search, queries: Sequence[SearchQuery], k: int, corpus:
     return Searched(run, cost, searches[-1].prepared, report)  # the corpus is prepared once, and every search says so
 
 
-def _kept(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
+def _stored(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
     """Return the ranking that the store has, and search first if it has none.
 
-    A live store keeps no run. A retriever that is replayed is always searched: the searches inside it are in the store,
-    and the answers of LLMs.
+    A ranking is stored only if no stage inside asks anybody: what is replayed is searched every time, with the searches
+    inside it and the answers of LLMs from the store. A live store keeps no ranking.
     """
-    corpus, store = dataset.corpus, runtime.store
+    store = runtime.store
     if not store.keeps_questions or retriever.is_replayed(runtime):
         return _search(retriever, dataset, queries, k, runtime)
-    asked = [query.key for query in queries]
-    run_key = digest(["run", VERSION, TIE_RULE, key_of(retriever, dataset, runtime), corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
-        with noted_versions() as versions:  # of the libraries that made its vectors
+        with noted_reads() as reads:  # of the libraries that made its vectors
             searched = _search(retriever, dataset, queries, k, runtime)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
         costs = {"cost": searched.cost.as_dict(), "prepared": searched.prepared.as_dict()}
-        return {**costs, **({"versions": listed(versions)} if versions else {})}
+        return {**costs, **({"versions": reads.versions} if reads.versions else {})}
 
-    def fault_of(artefact: Artefact) -> str:
-        return ranking_fault(artefact.array("rows"), artefact.array("scores"), len(queries), len(corpus))
-
-    artefact = store.make("run", run_key, build)
-    if fault := fault_of(artefact):  # a pack may have brought it
-        log.warning("the stored ranking %s is damaged (%s): making it again", run_key[:8], fault)
-        store.discard("run", run_key)
-        artefact = store.make("run", run_key, build)
-        if fault := fault_of(artefact):
-            raise UserError(f"stage {retriever} returned a ranking that cannot be used: {fault}")
-    if (reads := current_reads()) is not None and reads.searches_again:
+    key, fingerprint = key_of(retriever, dataset, runtime), dataset.corpus.fingerprint
+    asked = [query.key for query in queries]
+    artefact = store.make("run", digest(["run", VERSION, TIE_RULE, key, fingerprint, asked, k]), build)
+    if any(reads.searches_again for reads in current_reads()):
         _search(retriever, dataset, queries, k, runtime)
-    run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
+    ids, corpus = tuple(query.query.id for query in queries), dataset.corpus
+    run = Run(ids, artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 
 
 def _search(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
     """Search, and return rows of the corpus. A run of document ids, as `Run.of` returns, is looked up.
 
-    Raises UserError if the retriever returns something else.
+    Raises UserError if there is nothing to search, or if the retriever returns something else.
     """
+    corpus, ids = dataset.corpus, [query.query.id for query in queries]
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
-    corpus, asked = dataset.corpus, [query.query.id for query in queries]
+    if not len(corpus):
+        raise UserError("the corpus is empty: there is nothing to search")
     excluded = {query.query.id: corpus.rows(query.query.excluded) for query in queries if query.query.excluded}
     wide = k + max(map(len, excluded.values()), default=0)
     started = time.perf_counter()
@@ -129,13 +112,7 @@ def _search(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], 
         raise UserError(f"{where} returned {described(searched)}: it must return Searched(run)")
     cost, run = stated_or_measured(searched.cost, started), searched.run
     if isinstance(run.documents, IdTable):
-        run = on_corpus(run, asked, corpus, wide, where)
-    elif list(run.queries) != asked:
-        raise UserError(f"{where} returned a run of other queries, or in another order, than it was given")
+        run = on_corpus(run, ids, corpus, wide, where)
+    else:
+        check_rows(run, ids, len(corpus), where)
     return replace(searched, run=run.without(excluded, k) if excluded else run, cost=cost)
-
-
-def check_filled(corpus: Corpus) -> None:
-    """Raise UserError if there is nothing to search."""
-    if not len(corpus):
-        raise UserError("the corpus is empty: there is nothing to search")

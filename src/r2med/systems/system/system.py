@@ -25,6 +25,7 @@ from r2med.foundation.store import Store
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.expand.generated_settings import GeneratedSettings
 from r2med.systems.rerank.reranking import Reranked
+from r2med.systems.retrieve.bm25.bm25_retriever import hint_at_language
 from r2med.systems.retrieve.retriever import Searched, SearchQuery
 from r2med.systems.retrieve.stored_search import stored_search
 from r2med.systems.system.declared_system import check_expansion, completed, completed_call, declared
@@ -83,7 +84,7 @@ class System:
     @cached_property
     def expansion_name(self) -> str:
         """The name of the expansion before this retriever. Systems with the same name share the expanded queries."""
-        return str(self.expander.feeding(self.retriever)) if self.expander else ""
+        return str(self._expander or "")
 
     @property
     def varies(self) -> bool:
@@ -119,13 +120,11 @@ class System:
         It is called before the first LLM call.
         """
         with self.runtime.network():
-            for stage in self.main_stages:
-                for part in stages.with_nested(stage):  # also those that search for an LLM, which is paid before them
-                    part.check_method()
             for stage in self.all_stages:
                 stage.check(datasets, self.runtime)
-            for dataset in datasets:  # this finds missing weights
-                self.stage_keys(dataset)
+            for dataset in datasets:
+                self.stage_keys(dataset)  # this finds missing weights
+                hint_at_language(self.retriever, dataset)
             if repeats > 1 and self.varies:  # there may be fewer trained models
                 self.in_repeat(repeats - 1).check(datasets)
 

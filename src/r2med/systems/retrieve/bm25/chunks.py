@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +23,10 @@ BLANKED_BYTES = bytes(
 BLANK = pa.scalar(" ", pa.large_string())
 
 WORD_BYTES = 8
-"""Number of bytes compared at a time."""
+"""Number of bytes of a short chunk, which are compared as one integer."""
 
-LONG_CHUNK_BYTES = 4 * WORD_BYTES
-"""Chunks longer than this number of bytes are compared as strings. There are few of them."""
-
-OWN_BYTES_MASKS = np.array([256**size - 1 for size in range(WORD_BYTES + 1)], np.uint64)
-BLANK_FILLS = ~OWN_BYTES_MASKS & np.uint64(0x2020202020202020)
-"""Masks for the eight bytes of a word, by the length of the chunk.
-
-The first keeps the chunk's own bytes. The second fills the other bytes with blanks, which no chunk contains.
-"""
-
-_IS_EDGE_MARK = np.isin(np.arange(256), list(EDGE_MARKS.encode()))
+WORD_MASKS = np.array([256**size - 1 for size in range(WORD_BYTES + 1)], np.uint64)
+"""Size of a short chunk -> the bits of its bytes in an integer."""
 
 Ints = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
@@ -62,38 +52,26 @@ def cut_chunks(texts: pa.Array) -> Block:
     starts, ends = edges[::2], edges[1::2]
     offsets = pa.py_buffer(np.append(starts, len(letters)))
     # Each chunk has blanks after it.
-    written = pa.LargeStringArray.from_buffers(len(starts), offsets, pa.py_buffer(letters))
-    numbers = _number(letters, starts, ends, written)
+    chunks = pa.LargeStringArray.from_buffers(len(starts), offsets, pa.py_buffer(letters))
+    numbers = _number(letters, starts, ends - starts, chunks)
     example = np.zeros(numbers.max(initial=-1) + 1, np.int64)
     example[numbers] = np.arange(len(numbers))
-    bare = pc.ascii_trim(written.take(pa.array(example)), characters=EDGE_MARKS + " ").dictionary_encode()
+    bare = pc.ascii_trim(chunks.take(pa.array(example)), characters=EDGE_MARKS + " ").dictionary_encode()
     first_letters = np.cumsum(np.asarray(pc.binary_length(texts)) + 1)
     counts = np.diff(starts.searchsorted(first_letters, "right"), prepend=0)
     return Block(bare.dictionary, bare.indices.to_numpy().take(numbers), counts.astype(np.int32))
 
 
-def _number(letters: bytes, starts: Offsets, ends: Offsets, written: pa.Array) -> Ints:
-    """Return a number for each chunk. Different chunks have different numbers, and equal chunks mostly the same.
+def _number(letters: bytes, starts: Offsets, sizes: Offsets, chunks: pa.Array) -> Ints:
+    """Return a number for each chunk. Equal numbers are equal chunks.
 
-    Integers of eight letters are encoded in a fraction of the time that strings take.
+    Most chunks are short. As integers they are compared in a fraction of the time that strings take.
     """
-    windows = np.ndarray(len(letters) - WORD_BYTES + 1, "<u8", letters, strides=(1,))
-    lengths = ends - starts - _IS_EDGE_MARK.take(np.frombuffer(letters, np.uint8).take(ends - 1))
-    numbers = _encode(_words(windows, starts, lengths))
-    longer = np.flatnonzero(lengths > WORD_BYTES)
-    for offset in range(WORD_BYTES, LONG_CHUNK_BYTES, WORD_BYTES):
-        words = _encode(_words(windows, starts.take(longer) + offset, lengths.take(longer) - offset))
-        pairs = numbers.take(longer).astype(np.int64) << 32 | words
-        numbers[longer] = _encode(pairs) + numbers.max(initial=-1) + 1
-        longer = longer[lengths.take(longer) > offset + WORD_BYTES]
-    numbers[longer] = _encode(written.take(pa.array(longer))) + numbers.max(initial=-1) + 1
+    is_short = sizes <= WORD_BYTES
+    words = np.ndarray(len(letters) - WORD_BYTES + 1, "<u8", letters, strides=(1,))  # the integer from each byte on
+    short = pa.array(words[starts[is_short]] & WORD_MASKS[sizes[is_short]]).dictionary_encode()
+    long = chunks.filter(pa.array(~is_short)).dictionary_encode()
+    numbers = np.empty(len(starts), np.int32)
+    numbers[is_short] = short.indices
+    numbers[~is_short] = np.asarray(long.indices) + len(short.dictionary)
     return numbers
-
-
-def _words(windows: npt.NDArray[np.uint64], starts: Offsets, lengths: Offsets) -> npt.NDArray[np.uint64]:
-    sizes = np.minimum(lengths, WORD_BYTES)
-    return windows[starts] & OWN_BYTES_MASKS.take(sizes) | BLANK_FILLS.take(sizes)
-
-
-def _encode(values: npt.NDArray[Any] | pa.Array) -> Ints:
-    return np.array(pa.array(values).dictionary_encode().indices)

@@ -43,36 +43,31 @@ class Scorer:
     weighs_query: bool
     """True if query terms are weighted like document terms. Then idf counts twice and query tf saturates."""
 
-    def impacts(self, tf: Ints, norms: Floats) -> Floats:
-        """Return the impacts of postings, given the tf of each and the norm of its document."""
-        return np.asarray(tf / (tf + norms))
+    def size(self, collection: Collection) -> int:
+        """Return N, the number of documents that count."""
+        return collection.documents if self.counts_empty_documents else collection.filled
 
     def norms(self, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
         """Return the length norms of documents, which are added to tf in the denominator."""
-        return self._norm(byte_length(lengths) if self.byte_lengths else lengths, collection, k1, b)
+        mean_length = collection.tokens / self.size(collection) if collection.tokens else 1.0
+        lengths = byte_length(lengths) if self.byte_lengths else lengths
+        return np.asarray(k1 * (1 - b + b * lengths / mean_length))
 
-    def weights(self, tf: Ints, df: Ints, collection: Collection, k1: float, b: float) -> Floats:
-        """Return the weights of query terms that occur in the corpus, given their tf in the query and their df."""
-        idf = self.idf(self._count(collection), df)
+    def weights(
+        self, tf: Ints | Floats, df: Ints, collection: Collection, k1: float, b: float, is_weighted: bool = False
+    ) -> Floats:
+        """Return the weights of query terms that occur in the corpus, given their tf in the query and their df.
+
+        In a weighted query, `tf` are the given weights. The result is linear in them, as for Lucene's boosts, and never
+        saturates. idf counts as often as for other queries of this scorer, so equal weights rank as the plain words
+        would.
+        """
+        idf = self.idf(self.size(collection), df)
         if not self.weighs_query:
             return idf * tf
-        return idf * idf * tf / (tf + self._norm(tf.sum(), collection, k1, b))
-
-    def given_weights(self, given: Floats, df: Ints, collection: Collection) -> Floats:
-        """Return the weights of query terms that have a given weight.
-
-        The result is linear in the given weight, as for Lucene's boosts, and never saturates. idf counts as often as
-        for other queries of this scorer, so equal weights rank as the plain words would.
-        """
-        idf = self.idf(self._count(collection), df)
-        return (idf * idf if self.weighs_query else idf) * given
-
-    def _count(self, collection: Collection) -> int:
-        return collection.documents if self.counts_empty_documents else collection.filled
-
-    def _norm(self, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
-        mean_length = collection.tokens / self._count(collection) if collection.tokens else 1.0
-        return np.asarray(k1 * (1 - b + b * lengths / mean_length))
+        if is_weighted:
+            return idf * idf * tf
+        return idf * idf * tf / (tf + self.norms(tf.sum(), collection, k1, b))
 
 
 def byte_length(lengths: Ints) -> Ints:

@@ -31,7 +31,6 @@ from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
-from r2med.systems.retrieve.stored_search import check_filled
 from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change, vectors_key
 
 
@@ -148,7 +147,6 @@ class Dense(VectorSettings, kind="retrieve"):
 
     def _open(self, dataset: Dataset, runtime: Runtime) -> OpenedVectors:
         """Return the corpus with its vectors, ready to be searched."""
-        check_filled(dataset.corpus)
         encoder = self.encoder(dataset, runtime)
         embeddings = embed_corpus(
             dataset.corpus,

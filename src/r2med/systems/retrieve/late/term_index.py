@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from scipy import sparse
 
 from r2med.foundation.store import Artefact, Store, digest
-from r2med.foundation.store.files import let_go, write_array
+from r2med.foundation.store.files import write_array
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.bm25.bm25_retriever import Hits, search_segment
-from r2med.systems.retrieve.bm25.postings import Segment
+from r2med.systems.retrieve.bm25.impacts import NO_HITS, Hits, Impacts, QueryTerms
 from r2med.systems.retrieve.vectors.vector_shard import read_ragged
 
 VERSION = 1
@@ -29,8 +27,7 @@ class TermIndex:
     """Segments of postings in the store, by the number of a term in the model's vocabulary."""
 
     def __init__(self, segments: Sequence[Artefact]) -> None:
-        self._segments = [_segment(segment) for segment in segments]
-        self._impacts = [segment.array("impacts") for segment in segments]
+        self._segments = [_opened(segment) for segment in segments]
 
     @classmethod
     def of(cls, shards: Sequence[Artefact], store: Store) -> TermIndex:
@@ -40,16 +37,15 @@ class TermIndex:
 
     def search(self, queries: Ragged, k: int, ranks: npt.NDArray[np.int32]) -> list[Hits]:
         """Return the k best documents of each query that share a term with it, by the products of weights."""
-        hits: list[Hits] = [(np.empty(0, np.int32), np.empty(0, np.float32))] * len(queries)
-        for segment, impacts in zip(self._segments, self._impacts, strict=True):
-            asked = [_columns(queries, query, len(segment.offsets) - 1) for query in range(len(queries))]
-            hits = search_segment(segment, impacts, asked, hits, k, ranks)
-            let_go(segment.documents)
-            let_go(impacts)
+        hits = [NO_HITS] * len(queries)
+        for segment in self._segments:
+            weighted = [_query_terms(queries, query, len(segment.offsets) - 1) for query in range(len(queries))]
+            hits = segment.search(weighted, hits, k, ranks)
+            segment.let_go()
         return hits
 
 
-def _columns(queries: Ragged, query: int, terms: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def _query_terms(queries: Ragged, query: int, terms: int) -> QueryTerms:
     """Return the terms of a query that a segment may have, descending as the search wants them, and their weights."""
     numbers, weights = queries.rows("terms", query), queries.rows("weights", query)
     order = np.argsort(-numbers, kind="stable")
@@ -75,12 +71,6 @@ def _build(shards: Sequence[Artefact], folder: Path) -> dict[str, Any]:
     return {"start": shards[0].meta["start"], "documents": len(sizes)}
 
 
-def _segment(artefact: Artefact) -> Segment:
-    return Segment(
-        artefact.meta["start"],
-        pa.array([], pa.string()),  # terms are numbers here
-        artefact.array("offsets"),
-        artefact.array("documents"),
-        np.empty(0),
-        np.zeros(artefact.meta["documents"], np.int32),
-    )
+def _opened(segment: Artefact) -> Impacts:
+    arrays = (segment.array(name) for name in ("offsets", "documents", "impacts"))
+    return Impacts(segment.meta["start"], segment.meta["documents"], *arrays)

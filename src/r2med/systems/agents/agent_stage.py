@@ -1,4 +1,4 @@
-"""What all search agents share: the hooks of their settings, and one conversation for each query."""
+"""What all search agents share: the settings, and a run of them, which has one conversation for each query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ from r2med.models.llm.llm_cards import LLMCard, sampling_of
 from r2med.models.llm.llm_needs import INSTRUCTION_TOKENS, llm_needs
 from r2med.models.prompts.prompted_stage import OpenedLLM, PromptedStage
 from r2med.models.prompts.templates import Templates, kind_of, open_templates
-from r2med.systems.agents.conversation import (
+from r2med.systems.agents.agent_loop import (
+    MAX_TEMPLATE_TOKENS,
+    Dialogue,
+    Finished,
+    SpendingLimit,
+    chat_template,
+    converse,
+)
+from r2med.systems.agents.agent_state import (
     SHOWN_WORDS,
     Agent,
     AgentTurn,
@@ -38,14 +46,6 @@ from r2med.systems.agents.conversation import (
     Conversation,
     totals,
     trace,
-)
-from r2med.systems.agents.dialogue import (
-    MAX_TEMPLATE_TOKENS,
-    Dialogue,
-    Finished,
-    SpendingLimit,
-    chat_template,
-    converse,
 )
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
@@ -56,7 +56,7 @@ MAX_TURNS = 1000
 MAX_TOPK = 1000
 
 
-class ConversingStage(PromptedStage):
+class AgentStage(PromptedStage):
     """What a conversation needs to know of any agent. Subclasses declare the settings."""
 
     author_sampling: ClassVar[Mapping[str, Any]] = {}
@@ -68,13 +68,29 @@ class ConversingStage(PromptedStage):
     def source(self, runtime: Runtime) -> LocalSearch | RemoteSearch:
         """Return what the agent searches: a server, or a corpus with a retriever of ours."""
 
-    def conversing(self, runtime: Runtime) -> ConversingLLM:
-        """Return the agent with its LLM and what it searches. Nothing is asked yet."""
-        return ConversingLLM(self, self.opened(runtime), self.source(runtime), runtime)
-
     def varies(self, runtime: Runtime) -> bool:
         """Return True if another run can take another way: the LLM varies, or what it searches."""
-        return self.conversing(runtime).varies
+        opened = self.opened(runtime)
+        temperatures = {self.sampling(opened, reads).temperature for reads in (False, True)}
+        return self.source(runtime).varies or any(map(opened.chat.varies, temperatures))
+
+    def sampling(self, opened: OpenedLLM, reads: bool = False) -> Sampling:
+        """Return the sampling settings of the agent's authors, as far as the LLM's API accepts them.
+
+        With `reads` they are those for a separate call that reads documents.
+        """
+        card = opened.card
+        # At most half of the context, because a turn that fills all of it leaves no room for the next one.
+        limit = min(self.turn_tokens(card), card.context_length // 2)
+        sampling = replace(sampling_of(card), max_tokens=limit)
+        if card.api_style == "reasoning":
+            return sampling
+        penalty = {} if card.agent_repetition_penalty is None else {"repetition_penalty": card.agent_repetition_penalty}
+        wanted = {**penalty, **self.author_sampling, **(self.reading_sampling if reads else {})}
+        if opened.chat.key().get("endpoint") == "":
+            # OpenAI is the only endpoint without an address. It refuses settings that its protocol does not have.
+            wanted = {name: value for name, value in wanted.items() if name not in ("top_k", "repetition_penalty")}
+        return replace(sampling, **wanted)
 
     def modules(self, runtime: Runtime) -> tuple[str, ...]:
         """Return the modules of the retriever that the agent searches with."""
@@ -95,7 +111,10 @@ class ConversingStage(PromptedStage):
 
     def key(self, dataset: Dataset, runtime: Runtime) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their digest."""
-        return self.conversing(runtime).key(dataset, super().key(dataset, runtime))
+        key = super().key(dataset, runtime)
+        for name in ("by", "corpus", "remote", "template"):  # given by their meaning
+            key.pop(name, None)
+        return {**key, **AgentRun(self, dataset, runtime).key()}
 
     def conversation_needs(self, size: Size, runtime: Runtime) -> Needs:
         """Return the calls of the conversations at most. The LLM decides how many it makes, so none is usual."""
@@ -117,7 +136,7 @@ class ConversingStage(PromptedStage):
 
     def example(self, dataset: Dataset, runtime: Runtime) -> ChatRequest | None:
         """Return the first request of the first conversation."""
-        return self.conversing(runtime).example(dataset) if self.asks(runtime) else None
+        return AgentRun(self, dataset, runtime).example() if self.asks(runtime) else None
 
     @property
     @abstractmethod
@@ -174,7 +193,7 @@ class ConversingStage(PromptedStage):
         """Return the agent for one kind of task. `room` is the maximum number of tokens of a separate prompt."""
 
 
-class TaggedStage(ConversingStage):
+class TaggedAgent(AgentStage):
     """The settings that Search-R1 and Search-o1 share, whether their text or their finds are used."""
 
     llm: str = argument("the LLM that searches and writes, or whose recorded texts are read")
@@ -218,34 +237,98 @@ def source_of(
     return LocalSearch(by, runtime, str(DatasetWord.typed(decoded(corpus))) if corpus else "")
 
 
+class AgentRun:
+    """An agent with its LLM and what it searches, for the queries of one dataset. `converse` asks."""
+
+    def __init__(self, stage: AgentStage, dataset: Dataset, runtime: Runtime) -> None:
+        self.stage = stage
+        self.dataset = dataset
+        self.source = stage.source(runtime)
+        self._opened = stage.opened(runtime)
+        self._runtime = runtime
+        kind, card = kind_of(dataset), self._opened.card
+        self._templates = open_templates(self._opened.prompts, [kind])
+        system = self._templates.template("system").text
+        turn = stage.sampling(self._opened)
+        room = card.context_length - (turn.max_tokens or 0) - approximate_tokens(system) - MAX_TEMPLATE_TOKENS
+        self._agent = stage.agent(self._templates, kind, card, room)
+        self._dialogue = Dialogue(
+            system,
+            turn,
+            card.context_length,
+            self._agent.stop,
+            stage.raw_template(card),
+            stage.sampling(self._opened, reads=True) if stage.reading_sampling else None,
+            stage.tools(),
+            stage.spent_limit(card),
+        )
+
+    @property
+    def card(self) -> LLMCard:
+        """The card of the LLM."""
+        return self._opened.card
+
+    def key(self) -> dict[str, Any]:
+        """Return every setting that a score depends on, beside those of any stage that asks an LLM."""
+        dialogue = self._dialogue
+        return {
+            **({"tools": dialogue.tools} if dialogue.tools else {}),
+            "source": "agent",
+            "sampling": asdict(dialogue.sampling),
+            "reading": asdict(dialogue.reading) if dialogue.reading else None,
+            "words": SHOWN_WORDS,
+            "chat_template": dialogue.template,
+            "templates": self._templates.digest,
+            "search": self.source.key(self.dataset),
+        }
+
+    def example(self) -> ChatRequest | None:
+        """Return the first request of the first conversation; None if it does not fit."""
+        queries = self.dataset.queries[:1]
+        return next((self._dialogue.request(self._agent.start(query.text)) for query in queries), None)
+
+    def converse(self) -> Conversed:
+        """Run a conversation for every query."""
+        store = self._runtime.store.about(*self.source.labels())
+        source = self.source.open(self.dataset, store, self.stage.search_depth)
+        chat = self._opened.chat.about(*store.labels.datasets)
+        return Conversed(self, converse(self._agent, self._dialogue, chat, source, self.dataset.queries))
+
+
 @dataclass(frozen=True)
 class Conversed:
-    """The conversations about all queries of a dataset."""
+    """The conversations about all queries of a dataset, and what is counted about them."""
 
-    pairs: tuple[tuple[Query, Conversation], ...]
+    run: AgentRun
     finished: Finished
+
+    @property
+    def pairs(self) -> list[tuple[Query, Conversation]]:
+        """Each query with its conversation."""
+        return list(zip(self.run.dataset.queries, self.finished.conversations, strict=True))
 
     @property
     def turns(self) -> Iterator[AgentTurn]:
         """The turns of all conversations."""
-        return (turn for _, conversation in self.pairs for turn in conversation.turns)
+        return (turn for conversation in self.finished.conversations for turn in conversation.turns)
 
     @property
     def failed(self) -> dict[str, Failure]:
         """Query id -> the failure that ended its conversation."""
-        return {query.id: each.state for query, each in self.pairs if isinstance(each.state, Failure)}
+        return {query.id: talk.state for query, talk in self.pairs if isinstance(talk.state, Failure)}
 
     @property
     def cut_texts(self) -> int:
         """Number of texts that the token limit cut."""
-        return sum(isinstance(each.state, Answered) and each.state.cut for _, each in self.pairs)
+        return sum(isinstance(talk.state, Answered) and talk.state.cut for talk in self.finished.conversations)
 
     @property
     def counts(self) -> dict[str, float]:
         """The numbers of turns, searches and seconds, in total and per query."""
-        sums, count = totals([conversation for _, conversation in self.pairs]), len(self.pairs)
+        conversations = self.finished.conversations
+        sums, count = totals(conversations), len(conversations)
         statuses = Counter(turn.status for turn in self.turns if turn.status)
-        chosen = sum(isinstance(each.state, Chosen | Answered) for _, each in self.pairs)
+        chosen = sum(isinstance(talk.state, Chosen | Answered) for talk in conversations)
         return {
             "turns": sums["turns"],
             "searches": sums["searches"],
@@ -257,117 +340,34 @@ class Conversed:
             **{f"calls_{status}": count for status, count in sorted(statuses.items())},
         }
 
-
-@dataclass(frozen=True)
-class ConversingLLM:
-    """One agent with one LLM and one source to search, in one runtime."""
-
-    stage: ConversingStage
-    opened: OpenedLLM
-    source: LocalSearch | RemoteSearch
-    runtime: Runtime
-
     @property
-    def card(self) -> LLMCard:
-        """The card of the LLM."""
-        return self.opened.card
-
-    @property
-    def varies(self) -> bool:
-        """True if another run can take another way: the LLM varies, or what it searches."""
-        by_authors = self.stage.author_sampling
-        turns = [by_authors, {**by_authors, **(self.stage.reading_sampling or {})}]
-        return self.source.varies or any(self.opened.chat.varies(self._sampling(each).temperature) for each in turns)
-
-    def key(self, dataset: Dataset, key: dict[str, Any]) -> dict[str, Any]:
-        """Return every setting that a score depends on. `key` are those of any stage that asks an LLM."""
-        _, dialogue, templates = self._open(dataset)
-        for named in ("by", "corpus", "remote", "template"):  # given by their meaning below
-            key.pop(named, None)
-        if dialogue.tools:
-            key["tools"] = dialogue.tools
-        return {
-            **key,
-            "source": "agent",
-            "sampling": asdict(dialogue.sampling),
-            "reading": asdict(dialogue.reading) if dialogue.reading else None,
-            "words": SHOWN_WORDS,
-            "chat_template": dialogue.template,
-            "templates": templates.digest,
-            "search": self.source.key(dataset),
-        }
-
-    def example(self, dataset: Dataset) -> ChatRequest | None:
-        """Return the first request of the first conversation; None if it does not fit."""
-        agent, dialogue, _ = self._open(dataset)
-        return dialogue.request(agent.start(dataset.queries[0].text)) if dataset.queries else None
-
-    def conversed(self, dataset: Dataset) -> Conversed:
-        """Run a conversation for every query of a dataset."""
-        agent, dialogue, _ = self._open(dataset)
-        store = self.runtime.store.about(*self.source.labels())
-        source, chat = self.source.open(dataset, store, self.stage.search_depth), self.opened.chat
-        finished = converse(agent, dialogue, chat.about(*store.labels.datasets), source, dataset.queries)
-        pairs = tuple(zip(dataset.queries, finished.conversations, strict=True))
-        return Conversed(pairs, finished)
-
-    def cost(self, conversed: Conversed) -> Cost:
-        """Return the cost of the answers of the LLM and of the searches."""
-        cut = sum(turn.cut for turn in conversed.turns)
-        return answers_cost(conversed.finished.answers, self.card, cut) + conversed.finished.searching
+    def cost(self) -> Cost:
+        """The cost of the answers of the LLM and of the searches."""
+        cut = sum(turn.cut for turn in self.turns)
+        return answers_cost(self.finished.answers, self.run.card, cut) + self.finished.searching
 
     def trace(self, conversation: Conversation, finds: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the trace of a conversation. `finds` is the ranking that it gives; None if it gives a text."""
-        steps = self.stage.steps if self.stage.gives_answer else ()
-        return trace(conversation, texts=self.source.keeps_texts, finds=finds, steps=steps)
+        stage = self.run.stage
+        steps = stage.steps if stage.gives_answer else ()
+        return trace(conversation, texts=self.run.source.keeps_texts, finds=finds, steps=steps)
 
-    def notices(
-        self, dataset: Dataset, conversed: Conversed, failures: Sequence[Failure], outcome: str
-    ) -> tuple[str, ...]:
+    def notices(self, failures: Sequence[Failure], outcome: str) -> tuple[str, ...]:
         """Return remarks for the user. `outcome` says what became of queries whose conversation failed."""
+        stage, dataset = self.run.stage, self.run.dataset
         lines = failure_notices(f"{len(failures)} of {len(dataset.queries)} queries {outcome}", failures)
-        statuses = {turn.status for turn in conversed.turns}
-        if self.stage.tools() and statuses and statuses <= {"no_call", "cut"}:
+        statuses = {turn.status for turn in self.turns}
+        if stage.tools() and statuses and statuses <= {"no_call", "cut"}:
             lines.append("the LLM made no tool call; if it has none, give the setting calls=tags")
-        if cut := conversed.cut_texts:
+        if cut := self.cut_texts:
             lines.append(cut_notice(cut, len(dataset.queries)))
-        notices = [f"{self.stage} on {dataset.name}: {line}" for line in lines]
-        if self.source.keeps_texts and (foreign := _foreign(conversed, dataset)):
-            notices.append(f"{self.stage}: the search server returned {foreign} outside the corpus of {dataset.name}")
-        return (*notices, *conversed.finished.report.notices)
+        notices = [f"{stage} on {dataset.name}: {line}" for line in lines]
+        if self.run.source.keeps_texts and (foreign := self._foreign()):
+            notices.append(f"{stage}: the search server returned {foreign} outside the corpus of {dataset.name}")
+        return (*notices, *self.finished.report.notices)
 
-    def _open(self, dataset: Dataset) -> tuple[Agent, Dialogue, Templates]:
-        kind = kind_of(dataset)
-        templates = open_templates(self.opened.prompts, [kind])
-        system = templates.template("system").text
-        sampling = self._sampling(self.stage.author_sampling)
-        room = self.card.context_length - (sampling.max_tokens or 0) - approximate_tokens(system) - MAX_TEMPLATE_TOKENS
-        agent = self.stage.agent(templates, kind, self.card, room)
-        template = self.stage.raw_template(self.card)
-        own = self.stage.reading_sampling
-        reading = self._sampling({**self.stage.author_sampling, **own}) if own else None
-        tools, limit = self.stage.tools(), self.stage.spent_limit(self.card)
-        dialogue = Dialogue(system, sampling, self.card.context_length, agent.stop, template, reading, tools, limit)
-        return agent, dialogue, templates
-
-    def _sampling(self, by_authors: Mapping[str, Any]) -> Sampling:
-        """Return the sampling settings: those of the agent's authors, as far as the LLM's API accepts them."""
-        card = self.card
-        # At most half of the context, because a turn that fills all of it leaves no room for the next one.
-        limit = min(self.stage.turn_tokens(card), card.context_length // 2)
-        sampling = replace(sampling_of(card), max_tokens=limit)
-        if card.api_style == "reasoning":
-            return sampling
-        penalty = card.agent_repetition_penalty
-        wanted = by_authors if penalty is None else {"repetition_penalty": penalty, **by_authors}
-        if self.opened.chat.key().get("endpoint") == "":
-            # OpenAI is the only endpoint without an address. It refuses settings that its protocol does not have.
-            wanted = {name: value for name, value in wanted.items() if name not in ("top_k", "repetition_penalty")}
-        return replace(sampling, **wanted)
-
-
-def _foreign(conversed: Conversed, dataset: Dataset) -> str:
-    """Return how many of the shown documents the dataset does not have, in words; empty if it has them all."""
-    shown = list(dict.fromkeys(hit.id for turn in conversed.turns for hit in turn.documents or ()))
-    missing = int((dataset.corpus.rows(shown) < 0).sum()) if shown else 0
-    return f"{missing} of {len(shown)} documents" if missing else ""
+    def _foreign(self) -> str:
+        """Return how many of the shown documents the dataset does not have, in words; empty if it has them all."""
+        shown = list(dict.fromkeys(hit.id for turn in self.turns for hit in turn.documents or ()))
+        missing = int((self.run.dataset.corpus.rows(shown) < 0).sum()) if shown else 0
+        return f"{missing} of {len(shown)} documents" if missing else ""

@@ -12,7 +12,7 @@ from r2med.data import Corpus, load
 from r2med.data.runs.run import Run
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.systems.agents.agent_retriever import finds_first, fused
+from r2med.systems.agents.ranking_agent import finds_first, fused
 from support import tiny_rerankers
 
 CORPUS = Corpus.of([(name, name * 3) for name in "abcdef"])

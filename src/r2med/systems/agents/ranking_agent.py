@@ -22,9 +22,9 @@ from r2med.models.llm.chat import Failure
 from r2med.models.llm.costs import failed_queries, failure_kinds, is_priced
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm
 from r2med.models.prompts.templates import PROMPTS_MEANING
-from r2med.systems.agents.conversation import Answered, Chosen, Conversation
-from r2med.systems.agents.conversing import Conversed, ConversingLLM, ConversingStage, source_of
-from r2med.systems.agents.dialogue import SpendingLimit
+from r2med.systems.agents.agent_loop import SpendingLimit
+from r2med.systems.agents.agent_stage import AgentRun, AgentStage, Conversed, source_of
+from r2med.systems.agents.agent_state import Answered, Chosen, Conversation
 from r2med.systems.agents.hidden_evidence import without_relevant
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
@@ -38,7 +38,7 @@ from r2med.systems.retrieve.stored_search import stored_search
 NOTHING_FOUND = Failure("empty", "the agent found no document")
 
 
-class RankingStage(ConversingStage, kind="retrieve", takes="llm"):
+class RankingAgent(AgentStage, kind="retrieve", takes="llm"):
     """The settings that all agents share which rank documents."""
 
     llm: str = argument("the LLM that searches and chooses")
@@ -135,37 +135,31 @@ class RankingStage(ConversingStage, kind="retrieve", takes="llm"):
         if self.without == "relevant":
             dataset = without_relevant(dataset)
         plain = [SearchQuery(query) for query in dataset.queries]
-        agent = self.conversing(runtime)
-        conversed = agent.conversed(dataset)
+        conversed = AgentRun(self, dataset, runtime).converse()
         rankings = {query.id: ranking_of(each, corpus) for query, each in conversed.pairs}
         filled = stored_search(self.by, dataset, plain, k, runtime)
         run = finds_first(filled.run, {query: found for query, found in rankings.items() if found}, corpus, k)
-        report = self._report(agent, conversed, rankings, dataset, filled)
-        return Searched(run, agent.cost(conversed) + filled.cost, filled.prepared, report)
+        report = _report(conversed, rankings, filled)
+        return Searched(run, conversed.cost + filled.cost, filled.prepared, report)
 
-    def _report(
-        self,
-        agent: ConversingLLM,
-        conversed: Conversed,
-        rankings: Mapping[str, Sequence[str]],
-        dataset: Dataset,
-        filled: Searched,
-    ) -> SearchReport:
-        tools = conversed.finished.report
-        bare = [query for query, found in rankings.items() if not found]
-        failed = {**dict.fromkeys(bare, NOTHING_FOUND), **conversed.failed}
-        outcome = "ended early: the documents found so far are ranked, the retriever's follow"
-        own = SearchReport(
-            len(bare),
-            len(rankings),
-            failure_kinds(failed.values()),
-            failed_queries(failed.items()),
-            counts=conversed.counts,
-            notices=agent.notices(dataset, conversed, list(failed.values()), outcome),
-            traces={query.id: (agent.trace(each, rankings[query.id]),) for query, each in conversed.pairs},
-        )
-        # What LLMs wrote for searches of the agent is not about the query itself.
-        return own + replace(tools, notices=(), texts={}, traces={}) + filled.report
+
+def _report(conversed: Conversed, rankings: Mapping[str, Sequence[str]], filled: Searched) -> SearchReport:
+    """Return what happened in the conversations, in their searches, and in the search for the query itself."""
+    bare = [query for query, ranking in rankings.items() if not ranking]
+    failed = {**dict.fromkeys(bare, NOTHING_FOUND), **conversed.failed}
+    outcome = "ended early: the documents found so far are ranked, the retriever's follow"
+    conversations = SearchReport(
+        len(bare),
+        len(rankings),
+        failure_kinds(failed.values()),
+        failed_queries(failed.items()),
+        counts=conversed.counts,
+        notices=conversed.notices(list(failed.values()), outcome),
+        traces={query.id: (conversed.trace(talk, rankings[query.id]),) for query, talk in conversed.pairs},
+    )
+    # What LLMs wrote for searches of the agent is not about the query itself.
+    searches = replace(conversed.finished.report, notices=(), texts={}, traces={})
+    return conversations + searches + filled.report
 
 
 def ranking_of(conversation: Conversation, corpus: Corpus) -> tuple[str, ...]:

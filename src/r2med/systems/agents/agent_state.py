@@ -176,7 +176,7 @@ class Conversation:
 
 
 class Agent(Protocol):
-    """The rules by which an agent continues. It makes no calls and no searches: `dialogue.converse` does."""
+    """The rules by which an agent continues. It makes no calls and no searches: `agent_loop.converse` does."""
 
     @property
     def stop(self) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ import pytest
 from r2med import UserError
 from r2med.models.llm.chat import Message, RawAnswer, Sampling
 from r2med.models.llm.llm_cards import LLMS
-from r2med.systems.agents.conversation import AwaitReading, Conversation
-from r2med.systems.agents.dialogue import (
+from r2med.systems.agents.agent_loop import (
     CHAT_TEMPLATES,
     Dialogue,
     as_completion,
@@ -14,6 +13,7 @@ from r2med.systems.agents.dialogue import (
     messages,
     without_marks,
 )
+from r2med.systems.agents.agent_state import AwaitReading, Conversation
 
 PARTS = (Message("user", "Q"), Message("assistant", " text "), Message("user", "\n\n<information>i</information>\n\n"))
 

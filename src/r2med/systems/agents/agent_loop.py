@@ -14,7 +14,7 @@ from r2med.models.llm.chat import ChatModel, ChatRequest, Failure, Message, RawA
 from r2med.models.llm.costs import dollars, request_tokens
 from r2med.models.llm.llm_cards import LLMCard
 from r2med.models.prompts.templates import Template
-from r2med.systems.agents.conversation import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation
+from r2med.systems.agents.agent_state import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation
 from r2med.systems.agents.sources import Source
 from r2med.systems.retrieve.retriever import NO_REPORT, SearchReport
 

@@ -17,17 +17,17 @@ from r2med.foundation.runtime.setup import Setup
 from r2med.models.llm.costs import failed_queries, failure_kinds
 from r2med.models.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm
 from r2med.models.prompts.templates import PROMPTS_MEANING
-from r2med.systems.agents.conversation import Answered, Conversation
-from r2med.systems.agents.conversing import TaggedStage, source_of
+from r2med.systems.agents.agent_stage import AgentRun, TaggedAgent, source_of
+from r2med.systems.agents.agent_state import Answered, Conversation
 from r2med.systems.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.systems.agents.sources import LocalSearch
 from r2med.systems.expand.expansion import Expansion, Joining, QueryChoice
-from r2med.systems.expand.recorded import RECORDED, Recorded, open_recorded
+from r2med.systems.expand.recorded import RECORDED, Recorded, WritingStage, open_recorded
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.retriever import SearchReport
 
 
-class AgentStage(TaggedStage, kind="expand", takes="llm"):
+class WritingAgent(WritingStage, TaggedAgent, kind="expand", takes="llm"):
     """The settings that agents share which write a text. A subclass adds its limits, sampling and `agent`."""
 
     answer_style: ClassVar[AnswerStyle | None] = None
@@ -61,22 +61,11 @@ class AgentStage(TaggedStage, kind="expand", takes="llm"):
             return [replace(texts, note=f"searches the corpus of {decoded(self.corpus)}, which is not counted")]
         return [texts, *self.search_needs(self.by, size, runtime)]
 
-    def recorded(self, runtime: Runtime) -> Recorded | None:
+    def open_recorded(self, runtime: Runtime) -> Recorded | None:
         """Return the reader of recorded texts. None if an LLM is called."""
-        return runtime.part((self, "recorded"), lambda: self._open_recorded(runtime))
-
-    def _open_recorded(self, runtime: Runtime) -> Recorded | None:
         return open_recorded(
             self, self.llm, self.joining(), runtime.setup, cleaning=self.cleaning, style=self.answer_style
         )
-
-    def is_recorded(self, runtime: Runtime) -> bool:
-        """Return True if recorded texts are read."""
-        return self.recorded(runtime) is not None
-
-    def asks(self, runtime: Runtime) -> bool:
-        """Return True if an LLM is called."""
-        return not self.is_recorded(runtime)
 
     def llm_card(self, setup: Setup) -> LLMCard:
         """Return the card of the LLM."""
@@ -112,21 +101,20 @@ class AgentStage(TaggedStage, kind="expand", takes="llm"):
             return recorded.expand(dataset)
         if not dataset.queries:
             return Expansion.of(())
-        agent = self.conversing(runtime)
-        conversed, joining = agent.conversed(dataset), self.joining()
+        conversed, joining = AgentRun(self, dataset, runtime).converse(), self.joining()
         failed = conversed.failed
         own = SearchReport(failure_kinds=failure_kinds(failed.values()), failed=failed_queries(failed.items()))
         both = own + conversed.finished.report
         outcome = "got no answer and are searched as they are"
         return Expansion.of(
             [joining.join(query, _texts(conversation)) for query, conversation in conversed.pairs],
-            cost=agent.cost(conversed) + Cost(dollars=conversed.finished.prepared.dollars),
+            cost=conversed.cost + Cost(dollars=conversed.finished.prepared.dollars),
             counts=conversed.counts,
             failure_kinds=both.failure_kinds,
             failed=both.failed,
             cut_texts=conversed.cut_texts,
-            notices=agent.notices(dataset, conversed, list(failed.values()), outcome),
-            traces={query.id: agent.trace(conversation) for query, conversation in conversed.pairs},
+            notices=conversed.notices(list(failed.values()), outcome),
+            traces={query.id: conversed.trace(conversation) for query, conversation in conversed.pairs},
         )
 
 
