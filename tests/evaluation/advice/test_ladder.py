@@ -269,7 +269,7 @@ def test_what_cannot_run_here_is_told_and_does_not_stop_the_rest(dataset: Datase
     ],
 )
 def test_a_misspelled_name_is_refused_before_anything_is_tried(dataset, store, monkeypatch, options, said) -> None:
-    monkeypatch.setattr(module, "evaluated", None)  # nothing may be evaluated
+    monkeypatch.setattr(module, "evaluate", None)  # nothing may be evaluated
     with error_states(said):
         advice_for(dataset, Runtime(store=store), **options)
 
