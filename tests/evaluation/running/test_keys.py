@@ -256,8 +256,22 @@ def judgement(inputs: Inputs) -> Change:
     return replaced(inputs.data / "qrels.jsonl", old, new)
 
 
+def saturation(inputs: Inputs) -> Change:
+    inputs.system = "bm25(k1=0.9)"
+    return lambda: setattr(inputs, "system", "bm25(k1=5)")
+
+
+def language(inputs: Inputs) -> Change:
+    word = json.loads((inputs.data / "query.jsonl").read_text().splitlines()[0])["text"].split()[0]
+    for name in ("query", "corpus"):  # of its forms, only French takes this one back to the word
+        file = inputs.data / f"{name}.jsonl"
+        file.write_text(file.read_text().replace(f"{word} ", "fracture " if name == "query" else "fracturée "))
+    return lambda: setattr(inputs, "system", "bm25(language=fr)")
+
+
 CASES = (weights, tokenizer, remote_code, adapter, model_card, instruction, precision)
 CASES += (prompt_file, prompt_kind, recorded_texts, plugin, helper_module, stop_words, document, query, judgement)
+CASES += (saturation, language)
 SAME_RANKING = (prompt_kind, judgement, stop_words)
 """Changes that need not move a document here: another key is enough."""
 
