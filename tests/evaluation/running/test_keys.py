@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 import r2med
 from r2med.evaluation.records.record import Record
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store, library_versions
+from r2med.foundation.store import Store, reads
 from r2med.foundation.text import analysers, search_languages
 from r2med.models.llm.llama import LlamaBackend
 from r2med.models.llm.llm_cards import LLMS
@@ -256,8 +256,22 @@ def judgement(inputs: Inputs) -> Change:
     return replaced(inputs.data / "qrels.jsonl", old, new)
 
 
+def saturation(inputs: Inputs) -> Change:
+    inputs.system = "bm25(k1=0.9)"
+    return lambda: setattr(inputs, "system", "bm25(k1=5)")
+
+
+def language(inputs: Inputs) -> Change:
+    word = json.loads((inputs.data / "query.jsonl").read_text().splitlines()[0])["text"].split()[0]
+    for name in ("query", "corpus"):  # of its forms, only French takes this one back to the word
+        file = inputs.data / f"{name}.jsonl"
+        file.write_text(file.read_text().replace(f"{word} ", "fracture " if name == "query" else "fracturée "))
+    return lambda: setattr(inputs, "system", "bm25(language=fr)")
+
+
 CASES = (weights, tokenizer, remote_code, adapter, model_card, instruction, precision)
 CASES += (prompt_file, prompt_kind, recorded_texts, plugin, helper_module, stop_words, document, query, judgement)
+CASES += (saturation, language)
 SAME_RANKING = (prompt_kind, judgement, stop_words)
 """Changes that need not move a document here: another key is enough."""
 
@@ -303,13 +317,13 @@ def test_a_record_states_the_versions_that_made_its_vectors_and_a_difference_is_
 ) -> None:
     inputs = Inputs(tmp_path, random_folder(tmp_path / "data", documents=30))
     weights(inputs)
-    installed = library_versions.installed_versions()
+    installed = reads.installed_versions()
     first = inputs.run(tmp_path / "store", tmp_path / "one")
     assert first.vector_versions == {
         name: [installed[name]] for name in ("sentence-transformers", "torch", "transformers")
     }
     assert "vectors were made with" not in caplog.text
-    monkeypatch.setattr(library_versions, "installed_versions", lambda: {**installed, "torch": "99.0"})
+    monkeypatch.setattr(reads, "installed_versions", lambda: {**installed, "torch": "99.0"})
     later = inputs.run(tmp_path / "store", tmp_path / "two")
     assert later.key == first.key and later.vector_versions == first.vector_versions
     line = f"its stored vectors were made with torch {installed['torch']} (installed: 99.0); fresh (--fresh) encodes"

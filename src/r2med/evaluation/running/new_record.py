@@ -20,7 +20,7 @@ from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256, write_atomically
-from r2med.foundation.store.library_versions import differing, listed, noted_versions
+from r2med.foundation.store.reads import differing, noted_reads
 from r2med.foundation.text.unicode import to_unicode
 from r2med.models.llm.chat import repeat_seed
 from r2med.systems.expand.expansion import Expansion
@@ -48,9 +48,9 @@ def new_record(
 
     `lock` is the digest of a lock, and `name` is what tables call the system; empty for its own name.
     """
-    with noted_versions() as versions:
+    with noted_reads() as reads:
         outcome = system.run(dataset, store, settings["k"], expansion)
-    if others := differing(versions):
+    if others := differing(reads.versions):
         log.warning("%s: its stored vectors were made with %s; %s encodes again", system.name, others, _AGAIN)
     return Record(
         key=key,
@@ -59,7 +59,7 @@ def new_record(
         stages=tuple(_stage_facts(system, outcome, dataset)),
         seeds=dict(seeds_of(settings)),
         versions=installed_versions(),
-        vector_versions=listed(versions),
+        vector_versions=reads.versions,
         source=source_digest(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         offline=is_offline(),

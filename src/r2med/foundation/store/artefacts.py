@@ -29,7 +29,6 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.shared_objects import SharedObjects
 from r2med.foundation.store.dataset_labels import Labels, add_labels
 from r2med.foundation.store.files import json_object, map_array, sync, write_atomically
-from r2med.foundation.store.library_versions import note_versions
 from r2med.foundation.store.reads import current_reads
 from r2med.foundation.store.sharing import exclusive, give_access, held, private_folder, tidy
 
@@ -152,10 +151,9 @@ class Store:
             artefact = Artefact(path, json.loads((path / META).read_bytes())) if self.usable(key) else None
         except FileNotFoundError:
             artefact = None
-        if (reads := current_reads()) is not None:
-            reads.add_artefact(kind, key, found=artefact is not None)
+        for reads in current_reads():
+            reads.add_artefact(kind, key, artefact.meta if artefact is not None else None)
         if artefact is not None:
-            note_versions(artefact.meta)
             with contextlib.suppress(OSError):  # a read-only store is fine
                 add_labels(path, self.labels.datasets)
         return artefact
@@ -193,7 +191,8 @@ class Store:
             self.discard(kind, key)  # a fresh view did not make it, or it has no metadata
         sync(path.parent)
         self.note_made([key])
-        note_versions(meta)
+        for reads in current_reads():
+            reads.add_artefact(kind, key, meta)
         return Artefact(path, meta)
 
     def discard(self, kind: str, key: str) -> None:

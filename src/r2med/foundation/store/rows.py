@@ -63,8 +63,8 @@ class Rows:
             return values
 
         values = self.database.read(select)
-        if self._reads is not None:
-            self._reads.add_rows(self.database.path, keys, values)
+        for reads in self._reads:
+            reads.add_rows(self.database.path, keys, values)
         if unlabelled := self._unlabelled(values):
             self.database.write(lambda sql: self._label(sql, unlabelled), durable=False)
         return values

@@ -46,7 +46,7 @@ def segment(text: str) -> list[str]:
     """
     if _SURROGATE.search(text):  # two halves of one character are one character to Java
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    classes = symbols(text)
+    classes = text.translate(_classes)
     if 2 * len(text) <= MAX_UNITS and "i" not in classes:
         return [text[slice(*match.span())] for match in _TOKEN.finditer(classes)]
     return [text[first:last] for first, last in _spans(classes, _unit_offsets(text))]
@@ -101,28 +101,22 @@ OTHER = "o"
 
 
 class _Classes(dict[int, str]):
-    """A `str.translate` table that looks up a code point in the ranges when it first occurs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        table = files(__package__).joinpath("word_break.tsv").read_text(encoding="ascii")
-        rows = [row.split("\t") for row in table.splitlines() if not row.startswith("#")]
-        self._firsts = [int(first, 16) for first, _, _ in rows]
-        self._lasts = [int(last, 16) for _, last, _ in rows]
-        self._symbols = [SYMBOLS[name] for _, _, name in rows]
+    """Code point -> the symbol of its class. A `str.translate` table that looks up a character when it first occurs."""
 
     def __missing__(self, code_point: int) -> str:
-        index = bisect_right(self._firsts, code_point) - 1
-        symbol = self._symbols[index] if index >= 0 and code_point <= self._lasts[index] else OTHER
+        firsts, lasts, symbols = _ranges()
+        index = bisect_right(firsts, code_point) - 1
+        symbol = symbols[index] if index >= 0 and code_point <= lasts[index] else OTHER
         self[code_point] = symbol
         return symbol
 
 
-@cache
-def _classes() -> _Classes:
-    return _Classes()  # made when first needed: plain ASCII text never reads the file
+_classes = _Classes()
 
 
-def symbols(text: str) -> str:
-    """Return the class symbol of each character of `text`."""
-    return text.translate(_classes())
+@cache  # plain ASCII text never reads the file
+def _ranges() -> tuple[list[int], list[int], list[str]]:
+    """Return the first and the last code point of each range of characters, and the symbol of its class."""
+    table = files(__package__).joinpath("word_break.tsv").read_text(encoding="ascii")
+    rows = [row.split("\t") for row in table.splitlines() if not row.startswith("#")]
+    return [int(row[0], 16) for row in rows], [int(row[1], 16) for row in rows], [SYMBOLS[row[2]] for row in rows]

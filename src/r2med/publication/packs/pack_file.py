@@ -16,6 +16,16 @@ FORMAT = 1
 MANIFEST_NAME = "manifest.json"
 META_NAME = "meta.json"
 """The file of the metadata of an artefact, beside its arrays."""
+KINDS = (
+    "run",
+    "vectors",
+    "query-vectors",
+    "token-vectors",
+    "query-token-vectors",
+    "term-weights",
+    "query-term-weights",
+)
+"""Kinds of artefacts that a pack may hold. Indexes are left out: they are made from the others in seconds."""
 ROWS = ("journal", "scores", "api")
 """Folders of the store whose rows a pack may hold: answers of LLMs, scores of rerankers, vectors of APIs."""
 

@@ -39,14 +39,12 @@ from r2med.foundation.store import Store, digest
 from r2med.foundation.store.files import json_line, scratch_beside, sha256
 from r2med.foundation.store.memo import memo_rows
 from r2med.foundation.store.reads import Reads, noted_reads
-from r2med.publication.packs.pack_file import MANIFEST_NAME, META_NAME, PackedFile, PackedRecord, PackManifest
+from r2med.publication.packs.pack_file import KINDS, MANIFEST_NAME, META_NAME, PackedFile, PackedRecord, PackManifest
 from r2med.systems.system import System
 
 log = logging.getLogger("r2med")
 
 _DATE = (1980, 1, 1, 0, 0, 0)
-_RANKINGS = ("run", "recall")
-"""Kinds of artefacts that are no vectors."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def write_pack(
     datasets = _find_datasets(collection, data, runtime)
     reads: dict[str, Reads] = {}
     for name, dataset in datasets.items():
-        with noted_reads(search_again=vectors) as reads[name]:
+        with noted_reads(KINDS, search_again=vectors) as reads[name]:
             for kept in collection.runs_of_all:
                 if kept.record.dataset.name == name:
                     _run_again(kept, dataset, runtime)
@@ -230,7 +228,7 @@ def _artefacts(reads: Mapping[str, Reads], store: Store, vectors: bool) -> Itera
         for place in read.artefacts:
             users.setdefault(place, []).append(name)
     for (kind, key), datasets in sorted(users.items()):
-        if not vectors and kind not in _RANKINGS:
+        if kind not in KINDS or (kind != "run" and not vectors):
             continue
         artefact = store.get(kind, key)
         assert artefact is not None, "it was just read"

@@ -39,11 +39,10 @@ from r2med.foundation.net.download import download
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import map_array, refuse_device, sha256, write_atomically
 from r2med.foundation.store.memo import memo_rows
-from r2med.foundation.store.reads import PACKED_KINDS
 from r2med.models.llm.journal import decoded_answer
 from r2med.publication.leaderboard.answer_verification import answer_record_faults
 from r2med.publication.leaderboard.verification import run_faults
-from r2med.publication.packs.pack_file import FORMAT, MANIFEST_NAME, META_NAME, ROWS, PackedFile, PackManifest
+from r2med.publication.packs.pack_file import FORMAT, KINDS, MANIFEST_NAME, META_NAME, ROWS, PackedFile, PackManifest
 from r2med.publication.packs.packing import values_of
 
 MAX_FILES = 1_000_000
@@ -54,7 +53,7 @@ ROWS_AT_ONCE = 10_000
 
 _NAME = r"[\w.+=@%-]{1,180}"
 _ARTEFACT = re.compile(
-    rf"artefacts/(?P<kind>{'|'.join(PACKED_KINDS)})/(?P<key>[0-9a-f]{{32}})/({re.escape(META_NAME)}|[a-z_]{{1,40}}\.npy)"
+    rf"artefacts/(?P<kind>{'|'.join(KINDS)})/(?P<key>[0-9a-f]{{32}})/({re.escape(META_NAME)}|[a-z_]{{1,40}}\.npy)"
 )
 _ROWS = re.compile(rf"rows/(?P<folder>{'|'.join(ROWS)})/(?P<name>{_NAME})/[0-9a-f]{{12}}\.jsonl")
 _RESULT = re.compile(rf"results(/{_NAME}){{1,4}}/{_NAME}\.(json|trec\.gz|generated\.jsonl|answers\.jsonl)")

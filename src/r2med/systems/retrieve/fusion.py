@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self, assert_never, cast, get_args
 
@@ -19,8 +19,7 @@ from r2med.foundation.core.errors import nearest
 from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import Fused
-from r2med.foundation.runtime.stages import Numbers, Stage, Words, argument, key_of
+from r2med.foundation.runtime.stages import Fused, Numbers, Stage, Words, argument, key_of
 from r2med.systems.retrieve.fused_rankings import (
     DEFAULT_DEPTH,
     METHODS_MEANING,
@@ -108,19 +107,15 @@ class Fusion(Stage, kind="retrieve"):
         A part is opened when it is first searched, and not at all if its run is in the store. The same search of the
         same part is made once.
         """
-        searches: dict[_PartSearch, Searched] = {}
-        searching = 0.0
+        searches: dict[tuple[Stage, tuple[SearchQuery, ...], int], Searched] = {}
 
         def search(part: Stage, queries: Sequence[SearchQuery], k: int) -> Searched:
-            nonlocal searching
-            planned = _PartSearch(part, part.indexing(), tuple(queries), k)
-            if planned not in searches:
-                began = time.perf_counter()
-                searches[planned] = stored_search(part, dataset, queries, k, runtime)
-                searching += time.perf_counter() - began
-            return searches[planned]
+            key = part, tuple(queries), k
+            if key not in searches:
+                searches[key] = stored_search(part, dataset, queries, k, runtime)
+            return searches[key]
 
-        started, depth = time.perf_counter(), self.depth or max(DEFAULT_DEPTH, k)
+        depth = self.depth or max(DEFAULT_DEPTH, k)
         rankings: list[WeightedRanking] = []
         for part, weight, form in self._runs(queries):
             find = partial(search, part)
@@ -128,13 +123,12 @@ class Fusion(Stage, kind="retrieve"):
             searched = find(form, depth) if whole else search_parts(find, form, depth, dataset.corpus)
             for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
                 rankings.append(WeightedRanking(line, rows, scores, self.method, weight))
+        started = time.perf_counter()
         run = fuse_rankings([query.query.id for query in queries], rankings, k, dataset.corpus)
-        own = Cost(seconds=time.perf_counter() - started - searching)
-        cost = total(searched.cost for searched in searches.values()) + own
+        fusing = Cost(seconds=time.perf_counter() - started)
+        cost = total(searched.cost for searched in searches.values()) + fusing
         # One part prepares its corpus once.
-        prepared = total({search.index: part.prepared for search, part in searches.items()}.values())
-        if not self.is_replayed(runtime):
-            return Searched(run, cost, prepared)
+        prepared = total({part.indexing(): searched.prepared for (part, *_), searched in searches.items()}.values())
         return Searched(run, cost, prepared, sum((searched.report for searched in searches.values()), NO_REPORT))
 
     def _runs(self, queries: Sequence[SearchQuery]) -> Iterator[tuple[Stage, float, list[SearchQuery]]]:
@@ -150,17 +144,6 @@ class Fusion(Stage, kind="retrieve"):
 def _is_bare(stage: Stage) -> bool:
     """Return True if a fusion prints without parentheses. Inside another fusion it needs them."""
     return isinstance(stage, Fusion) and len(stage.parts) > 1 and not stage.changed
-
-
-@dataclass(frozen=True)
-class _PartSearch:
-    """One search of a part."""
-
-    part: Stage
-    index: Stage
-    """The retriever whose index is prepared."""
-    queries: tuple[SearchQuery, ...]
-    depth: int
 
 
 def _asked(search: SearchQuery, word: Searching) -> SearchQuery:

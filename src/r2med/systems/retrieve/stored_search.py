@@ -18,8 +18,7 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage, described, key_of
 from r2med.foundation.store import digest
 from r2med.foundation.store.files import write_array
-from r2med.foundation.store.library_versions import listed, noted_versions
-from r2med.foundation.store.reads import current_reads
+from r2med.foundation.store.reads import current_reads, noted_reads
 from r2med.systems.retrieve.fused_rankings import DEFAULT_DEPTH, WeightedRanking, fuse_rankings
 from r2med.systems.retrieve.retriever import NO_REPORT, Searched, SearchQuery
 
@@ -77,17 +76,17 @@ def _stored(retriever: Stage, dataset: Dataset, queries: Sequence[SearchQuery], 
         return _search(retriever, dataset, queries, k, runtime)
 
     def build(folder: Path) -> dict[str, Any]:
-        with noted_versions() as versions:  # of the libraries that made its vectors
+        with noted_reads() as reads:  # of the libraries that made its vectors
             searched = _search(retriever, dataset, queries, k, runtime)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
         costs = {"cost": searched.cost.as_dict(), "prepared": searched.prepared.as_dict()}
-        return {**costs, **({"versions": listed(versions)} if versions else {})}
+        return {**costs, **({"versions": reads.versions} if reads.versions else {})}
 
     key, fingerprint = key_of(retriever, dataset, runtime), dataset.corpus.fingerprint
     asked = [query.key for query in queries]
     artefact = store.make("run", digest(["run", VERSION, TIE_RULE, key, fingerprint, asked, k]), build)
-    if (reads := current_reads()) is not None and reads.searches_again:
+    if any(reads.searches_again for reads in current_reads()):
         _search(retriever, dataset, queries, k, runtime)
     ids, corpus = tuple(query.query.id for query in queries), dataset.corpus
     run = Run(ids, artefact.array("rows"), artefact.array("scores"), corpus)

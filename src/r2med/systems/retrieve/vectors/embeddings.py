@@ -33,7 +33,7 @@ from r2med.foundation.engine.reporting import Reporter
 from r2med.foundation.engine.work import THREADS, Engine, Key
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import allow_open_files, write_array
-from r2med.foundation.store.library_versions import joined, versions_of
+from r2med.foundation.store.reads import joined, versions_of
 from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, receiving
 from r2med.models.encoders.passages import encode_passages
 from r2med.models.encoders.ragged import Ragged

@@ -18,7 +18,7 @@ from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.store import Artefact, Store
 from r2med.foundation.store.artefacts import META
 from r2med.foundation.store.files import text_digest
-from r2med.foundation.store.library_versions import Versions, listed, note_versions, noted_versions
+from r2med.foundation.store.reads import Versions, joined
 from r2med.models.encoders.ragged import Ragged, gathered
 from r2med.systems.retrieve.vectors.vector_shard import read_ragged
 
@@ -61,9 +61,9 @@ class KnownVectors:
         self._shards = shards
         firsts = [np.array(shard.array("digests")[:, 0]) for shard in shards]
         self._starts = np.cumsum([0, *map(len, firsts)])
-        joined = np.concatenate(firsts)
-        self._order = np.argsort(joined, kind="stable")
-        self._sorted = joined[self._order]
+        firsts_of_all = np.concatenate(firsts)
+        self._order = np.argsort(firsts_of_all, kind="stable")
+        self._sorted = firsts_of_all[self._order]
 
     @classmethod
     def find(cls, store: Store, kind: str, encoder: str, corpus: str) -> KnownVectors | None:
@@ -106,11 +106,9 @@ class KnownVectors:
         sources = [self._shards[number] for number in used]
         origins = np.stack((number_of, places[same]), axis=1).astype(np.int32)
         cost = total(_cost_of(source, int((number_of == number).sum())) for number, source in enumerate(sources))
-        with noted_versions() as versions:
-            for source in sources:
-                note_versions(source.meta)
+        versions = joined(*(source.meta.get("versions") for source in sources))
         vectors = gathered([read_ragged(source) for source in sources], origins, cost)
-        return TakenVectors(positions[same], vectors, listed(versions))
+        return TakenVectors(positions[same], vectors, versions)
 
 
 def _cost_of(source: Artefact, texts: int) -> Cost:
