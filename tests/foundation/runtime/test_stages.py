@@ -28,6 +28,9 @@ class Sorter(Stage, kind="rerank", takes="llm"):
     def defaults(cls, name: str) -> Mapping[str, Any]:
         return {"size": 10} if name == "small-sorter" else {}
 
+    def rerank(self, dataset: Any, queries: Any, run: Any, runtime: Any) -> Any:
+        raise NotImplementedError
+
 
 def sorter(text: str) -> Sorter:
     return Sorter.parse(parse_stage(text)[0])

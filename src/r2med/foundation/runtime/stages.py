@@ -63,6 +63,9 @@ class Stage(BaseModel):
             super().__init__(**{**self.defaults(str(name)), **values})
         except ValidationError as error:
             raise UserError(_explained(type(self), str(name), error)) from None
+        method = METHODS.get(self.kind, "")
+        if method and getattr(type(self), method.partition("(")[0]) is getattr(Stage, method.partition("(")[0]):
+            raise self._lacks(method)  # now, before an LLM is paid whose answers it would read
 
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
@@ -211,13 +214,6 @@ class Stage(BaseModel):
         an expansion generated. Documents are given as rows of the dataset's corpus.
         """
         raise self._lacks(METHODS["rerank"])
-
-    def check_method(self) -> None:
-        """Raise UserError if a class of the user lacks the method that does the work of its kind."""
-        wanted = METHODS.get(self.kind, "")
-        name = wanted.partition("(")[0]
-        if name and getattr(type(self), name) is getattr(Stage, name):
-            raise self._lacks(wanted)
 
     def _lacks(self, method: str) -> UserError:
         return UserError(f"{type(self).__module__}.{type(self).__qualname__} has no {method}: add it for {self}")

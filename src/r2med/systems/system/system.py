@@ -84,7 +84,7 @@ class System:
     @cached_property
     def expansion_name(self) -> str:
         """The name of the expansion before this retriever. Systems with the same name share the expanded queries."""
-        return str(self.expander.feeding(self.retriever)) if self.expander else ""
+        return str(self._expander or "")
 
     @property
     def varies(self) -> bool:
@@ -120,9 +120,6 @@ class System:
         It is called before the first LLM call.
         """
         with self.runtime.network():
-            for stage in self.main_stages:
-                for part in stages.with_nested(stage):  # also those that search for an LLM, which is paid before them
-                    part.check_method()
             for stage in self.all_stages:
                 stage.check(datasets, self.runtime)
             for dataset in datasets:
