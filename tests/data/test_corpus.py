@@ -13,9 +13,8 @@ import pytest
 from r2med.data import Corpus, load
 from r2med.data.check import check
 from r2med.data.corpus import BATCH_ROWS
-from r2med.data.layouts.beir_folder import BeirFolder
+from r2med.data.layouts.detect import BeirFolder, R2medFolder
 from r2med.data.layouts.hub_tables import HubTables
-from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, hub_files, r2med_folder, write_jsonl
 from support.facts import each_states, states

@@ -307,18 +307,11 @@ def test_r2meds_own_layout_is_known_too(fetch, tmp_path: Path) -> None:
     assert fetch("hub:someone/Like-R2MED", hub_files(tmp_path / "repository")).qrels["0"]["0"] == 2
 
 
-def test_unknown_columns_are_guessed_as_data_import_does(fetch, tmp_path: Path) -> None:
-    rows = [
-        {"note_no": f"n{i}", "note": f"The patient number {i} came with fever, a cough and a rash for some days."}
-        for i in range(6)
-    ]
+def test_unknown_columns_are_one_line_with_the_command_that_asks_for_them(fetch, tmp_path: Path) -> None:
     root = tmp_path / "repository"
-    write_parquet(root / "data" / "train-00000-of-00001.parquet", rows)
-    dataset = fetch("hub:someone/notes", root)
-    assert len(dataset.corpus) == 6
-    assert dict(dataset.corpus)["n3"].startswith("The patient number 3")
-    states(dataset.notices[0], "someone/notes@0123456", "guessed", "train-00000-of-00001.parquet")
-    assert dataset.source == f"someone/notes@{COMMIT}"
+    write_parquet(root / "data" / "train-00000-of-00001.parquet", [{"note_no": "n1", "note": "A cough."}])
+    with error_states("train-00000-of-00001.parquet", "note_no, note", "question", "r2med data import", "--out"):
+        fetch("hub:someone/notes", root)
 
 
 def test_a_repository_without_tables_is_one_line(fetch, tmp_path: Path) -> None:

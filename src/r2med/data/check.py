@@ -96,7 +96,7 @@ def _check_nuggets(dataset: Dataset, path: Path, problems: Problems) -> None:
 
 
 def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, judged: bool, problems: Problems) -> None:
-    by_id = {row.id: row for row in rows}
+    by_id = {row.query.id: row for row in rows}
     if not dataset.queries and path.is_file():
         problems.flaw(path, None, "no queries", check=QUERIES)
     for query in dataset.queries if judged else ():

@@ -11,18 +11,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.data.problems import Problems
-from r2med.data.source_rows import DocumentRow, where
+from r2med.data.problems import Problems, where
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import map_array, write_array
 from r2med.foundation.text.plurals import counted
+
+if TYPE_CHECKING:
+    from r2med.data.source_rows import DocumentRow
 
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
 DOCUMENTS, REPEATS, ORDER = "documents.arrow", "repeats.arrow", "order.npy"
@@ -172,17 +174,13 @@ def corpus_digest(corpus: Corpus) -> str:
     Lengths are hashed too, so that two corpora never give the same bytes.
     """
     state = hashlib.sha256(b"r2med corpus 1\n")
-    _add_rows(state, corpus)
-    if corpus.repeats is not None:
-        state.update(b"repeats\n")
-        _add_rows(state, corpus.repeats)
+    for head, rows in ((b"", corpus), (b"repeats\n", corpus.repeats)):
+        if rows is not None:
+            state.update(head)
+            for identifier, text in rows:
+                i, t = identifier.encode(), text.encode()
+                state.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
     return state.hexdigest()[:32]
-
-
-def _add_rows(state: hashlib._Hash, corpus: Corpus) -> None:
-    for identifier, text in corpus:
-        i, t = identifier.encode(), text.encode()
-        state.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
 
 
 # Write a corpus.

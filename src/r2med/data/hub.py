@@ -20,7 +20,6 @@ from r2med.data.layouts.hub_listing import (
     local_tables,
     tables,
 )
-from r2med.data.layouts.hub_tables import UnknownColumnsError
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store, digest
 from r2med.foundation.text.plurals import counted, shown_bytes
@@ -46,22 +45,22 @@ class FetchedTables:
     tables: Mapping[Role, HubTable]
 
 
-def announce_downloads(hubs: Sequence[Hub], store: Store) -> None:
+def announce_downloads(hubs: Sequence[Hub]) -> None:
     """Log in one line how much will be downloaded, and about how long it takes. Nothing is logged without a network.
 
     Of a repository with several datasets only some files may be fetched, so its size is the most that it can be.
     """
-    missing = {(hub.repository, hub.revision): hub for hub in hubs if not is_fetched(hub, store)}
+    repositories = {(hub.repository, hub.revision): hub for hub in hubs}
     try:
-        files = [file for hub in missing.values() for file in _info(hub, with_sizes=True).siblings or ()]
+        files = [file for hub in repositories.values() for file in _info(hub, with_sizes=True).siblings or ()]
     except Exception:  # the download reports it
         return
-    if not missing or not (size := sum(file.size or 0 for file in files)):
+    if not (size := sum(file.size or 0 for file in files)):
         return
-    most = "" if all(hub.is_whole for hub in missing.values()) else "at most "
+    most = "" if all(hub.is_whole for hub in repositories.values()) else "at most "
     minutes = counted(max(1, round(size / BYTES_PER_SECOND / 60)), "minute")
     speed = f"{shown_bytes(BYTES_PER_SECOND)} a second"
-    where = counted(len(missing), "repository", "repositories")
+    where = counted(len(repositories), "repository", "repositories")
     log.info("%s of the hub will be fetched: %s%s, about %s at %s", where, most, shown_bytes(size), minutes, speed)
 
 
@@ -115,34 +114,6 @@ def fetch_tables(asked: Hub, store: Store) -> FetchedTables:
     content = {role: [table.config, table.split, *table.files] for role, table in chosen.items()}
     store.remember(note, {"repository": hub.repository, "revision": hub.revision, "tables": content})
     return FetchedTables(folder, hub, chosen)
-
-
-def guessed_folder(fetched: FetchedTables, name: str, unknown: UnknownColumnsError, store: Store) -> tuple[Path, str]:
-    """Return a folder in R2MED's layout made of tables with unknown columns, and the guess of `data import`.
-
-    Raises UserError if the guesser finds no documents either.
-    """
-    from r2med.data.tables.importing import plan_import
-
-    files = dict.fromkeys(fetched.folder / file for table in fetched.tables.values() for file in table.files)
-
-    def build(folder: Path) -> dict[str, Any]:
-        try:
-            plan = plan_import(list(files))
-        except UserError as error:
-            raise UserError(f"{unknown}; {error}") from None
-        plan.write(folder / "dataset")
-        return {"dataset": name, "guess": "; ".join(_guess(part) for part in plan.parts)}
-
-    names = [str(file.relative_to(fetched.folder)) for file in files]
-    key = digest(["hub guess 1", fetched.hub.repository, fetched.hub.revision, names])
-    made = store.about(name).make("hub", key, build)
-    return made.path / "dataset", str(made.meta["guess"])
-
-
-def _guess(part: Any) -> str:
-    columns = ", ".join(f"{role}: {column}" for role, column in part.columns.items())
-    return f"{part.kind} from {part.table} ({columns})"
 
 
 def _local_tables(hub: Hub, folder: Path) -> FetchedTables:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -12,18 +12,18 @@ from r2med.data import hub as hub_client
 from r2med.data.aspects_file import aspect_rows, gather_aspects
 from r2med.data.corpus import Corpus, store_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, cards, demo_cards, groups
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, Hub, cards, demo_cards, groups
 from r2med.data.dataset_word import DatasetWord, GivenData, local_path
 from r2med.data.irds import PREFIX as IRDS_PREFIX
 from r2med.data.irds import irds_folder
 from r2med.data.layouts import Layout, detect
 from r2med.data.layouts.detect import unpack_advice
 from r2med.data.layouts.hub_listing import card_metadata
-from r2med.data.layouts.hub_tables import HubTables, UnknownColumnsError
+from r2med.data.layouts.hub_tables import HubTables
 from r2med.data.overlays import Overlay, add_labels, given_overlays
-from r2med.data.problems import Problems
+from r2med.data.problems import Problems, where
 from r2med.data.qrels_file import gather, read_judgements
-from r2med.data.source_rows import DocumentRow, QueryRow, where
+from r2med.data.source_rows import DocumentRow, QueryRow
 from r2med.foundation.core.errors import UserError, nearest, nearest_path, refuse_table, unknown
 from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.files import file_state
@@ -34,17 +34,6 @@ log = logging.getLogger("r2med")
 
 SHOWN_DIGITS = 7
 """Number of digits of a commit in messages."""
-
-
-@dataclass(frozen=True)
-class DatasetFiles:
-    """The files of a dataset on this machine."""
-
-    layout: Layout
-    card: DatasetCard | None
-    source: str = ""
-    """REPOSITORY@COMMIT of a dataset of the hub; empty for a user's folder."""
-    notices: tuple[str, ...] = ()
 
 
 def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
@@ -109,51 +98,57 @@ def _labelled(dataset: Dataset, overlays: Sequence[Overlay]) -> Dataset:
 def announce_fetching(words: Sequence[str], store: Store) -> None:
     """Log in one line how many bytes datasets still need from the hub, and about how many minutes that takes."""
     hubs = [hub for word in words if (hub := DatasetWord.parse(word).hub)]
-    hub_client.announce_downloads(hubs, store)
+    if missing := [hub for hub in hubs if not hub_client.is_fetched(hub, store)]:
+        hub_client.announce_downloads(missing)
 
 
-def dataset_files(word: DatasetWord, store: Store) -> DatasetFiles:
-    """Return the files that a word means, and fetch them first if necessary."""
+def read(word: DatasetWord, problems: Problems, store: Store) -> tuple[Dataset, Layout]:
+    """Read as much of a dataset as possible. Faults are reported to `problems`."""
+    name, card, source = word.name, word.card, ""
     if word.hub:
-        return _fetched(word, store)
-    if word.word.startswith(IRDS_PREFIX):
-        folder = irds_folder(word.name, store)
-    elif word.folder:
-        folder = word.folder
-        if not folder.is_dir():  # the folder of a path exists, or the word would be unknown
-            raise UserError(f"the card of {word.word} names the folder {folder}, which does not exist")
-    elif word.card and word.card.by_hand:
-        folder = _folder_by_hand(word.card, store)
+        layout, card, source = _fetched(word, word.hub, problems, store)
     else:
-        raise _not_a_dataset(word)
-    return DatasetFiles(detect(folder), word.card, notices=_renamed(word.name, folder))
+        layout = detect(_folder(word, store))
+    if (known := name.removeprefix(OWN_PREFIX)) != name:
+        place = source or layout.root
+        problems.notice(f"{place} is not the source of the known dataset {known}: its name is {name}")
+    qrels = _qrels(layout, card, problems)
+    queries = _queries(layout, qrels, problems)
+    corpus = _corpus(layout, card, problems, store.about(word.label, alone=True))
+    aspects = gather_aspects(aspect_rows(layout, problems), problems)
+    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(layout.root)})"] if problems.flaws else []
+    dataset = Dataset(
+        *(name, queries, corpus, qrels, card, layout.root, source),
+        notices=(*problems.notices, *flaws, *_unknown(name, queries, corpus, qrels)),
+        aspects=aspects,
+        own_folder=word.own_folder,
+    )
+    return dataset, layout
 
 
-def _fetched(word: DatasetWord, store: Store) -> DatasetFiles:
-    """Return the files of a repository of the hub: R2MED's layout, or tables, whose columns are guessed if unknown."""
-    assert word.hub is not None
-    if word.card and word.hub.is_whole:
-        source = f"{word.hub.repository}@{word.hub.revision}"
-        layout = detect(hub_client.snapshot(word.hub, store))
-        return DatasetFiles(layout, word.card, source, _renamed(word.name, source))
-    fetched = hub_client.fetch_tables(word.hub, store.about(word.name))
+def _folder(word: DatasetWord, store: Store) -> Path:
+    """Return the folder that a word means, and write that of ir_datasets first if necessary."""
+    if word.word.startswith(IRDS_PREFIX):
+        return irds_folder(word.name, store)
+    if word.folder:
+        if not word.folder.is_dir():  # the folder of a path exists, or the word would be unknown
+            raise UserError(f"the card of {word.word} names the folder {word.folder}, which does not exist")
+        return word.folder
+    if word.card and word.card.by_hand:
+        return _folder_by_hand(word.card, store)
+    raise _not_a_dataset(word)
+
+
+def _fetched(word: DatasetWord, hub: Hub, problems: Problems, store: Store) -> tuple[Layout, DatasetCard, str]:
+    """Return layout, card and source of a repository of the hub: R2MED's layout, or tables."""
+    if word.card and hub.is_whole:
+        return detect(hub_client.snapshot(hub, store)), word.card, f"{hub.repository}@{hub.revision}"
+    fetched = hub_client.fetch_tables(hub, store.about(word.name))
+    layout = HubTables(fetched.folder, fetched.tables)
+    problems.notice(f"{hub.repository}@{fetched.hub.revision[:SHOWN_DIGITS]}: {layout.summary()}")
     licence = str(card_metadata(fetched.folder).get("license") or "")
     card = word.card or DatasetCard(name=word.name, hub=fetched.hub, licence=licence)
-    source = f"{fetched.hub.repository}@{fetched.hub.revision}"
-    shown_source = source[: len(fetched.hub.repository) + 1 + SHOWN_DIGITS]
-    try:
-        layout = HubTables(fetched.folder, fetched.tables)
-        taken = layout.summary()
-    except UnknownColumnsError as unknown_columns:
-        folder, guess = hub_client.guessed_folder(fetched, word.name, unknown_columns, store)
-        layout, taken = detect(folder), f"guessed {guess}"
-    return DatasetFiles(layout, card, source, (f"{shown_source}: {taken}", *_renamed(word.name, source)))
-
-
-def _renamed(name: str, place: str | Path) -> tuple[str, ...]:
-    """Return a notice about data that have the name of a known dataset and are not that dataset."""
-    known = name.removeprefix(OWN_PREFIX)
-    return (f"{place} is not the source of the known dataset {known}: its name is {name}",) if known != name else ()
+    return layout, card, f"{hub.repository}@{fetched.hub.revision}"
 
 
 def _folder_by_hand(card: DatasetCard, store: Store) -> Path:
@@ -184,25 +179,6 @@ def _not_a_dataset(meant: DatasetWord) -> UserError:
     return unknown("dataset or folder", word, known_words, "r2med list datasets shows all")
 
 
-def read(word: DatasetWord, problems: Problems, store: Store) -> tuple[Dataset, Layout]:
-    """Read as much of a dataset as possible. Faults are reported to `problems`."""
-    files = dataset_files(word, store)
-    layout, name = files.layout, word.name
-    problems.notices += files.notices
-    qrels = _qrels(layout, files.card, problems)
-    queries = _queries(layout, qrels, problems)
-    corpus = _corpus(layout, files.card, problems, store.about(word.label, alone=True))
-    aspects = gather_aspects(aspect_rows(layout, problems), problems)
-    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {quoted(layout.root)})"] if problems.flaws else []
-    dataset = Dataset(
-        *(name, queries, corpus, qrels, files.card, layout.root, files.source),
-        notices=(*problems.notices, *flaws, *_unknown(name, queries, corpus, qrels)),
-        aspects=aspects,
-        own_folder=word.own_folder,
-    )
-    return dataset, layout
-
-
 def _qrels(layout: Layout, card: DatasetCard | None, problems: Problems) -> Qrels:
     """Return the judgements of the dataset, or those of the file that its card names instead."""
     if not (card and card.qrels):
@@ -220,30 +196,27 @@ def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, .
     repeated = 0
     other_texts: list[str] = []
     for row in layout.queries(problems):
-        earlier = rows.get(row.id, row)
-        rows[row.id] = row
-        if earlier is not row:
+        query = row.query
+        if earlier := rows.get(query.id):
             repeated += 1
-            if earlier.text != row.text:
+            if earlier.query.text != query.text:
                 line = where(earlier.path, earlier.line, seen_from=row.path)
-                other_texts.append(f"{row.id!r}: {line} and {row.path.name}:{row.line}")
+                other_texts.append(f"{query.id!r}: {line} and {row.path.name}:{row.line}")
+        rows[query.id] = row
     if repeated:
-        also = (
-            f"; {len(other_texts):,} ids came with another text, and the last one counts (such as {other_texts[0]})"
-            if other_texts
-            else ""
-        )
-        problems.notice(f"{layout.query_file}: {repeated:,} repeated rows merged{also}")
-    judged = [row for row in rows.values() if row.id in qrels or not layout.judged_queries_only]
-    if len(judged) < len(rows):
-        problems.notice(f"{layout.query_file}: {len(rows) - len(judged)} queries of other splits left out")
-    return tuple(_query(row, qrels) for row in judged)
+        also = f"; {len(other_texts):,} ids came with another text, and the last one counts" if other_texts else ""
+        example = f" (such as {other_texts[0]})" if other_texts else ""
+        problems.notice(f"{layout.query_file}: {repeated:,} repeated rows merged{also}{example}")
+    queries = [row.query for row in rows.values() if row.query.id in qrels or not layout.judged_queries_only]
+    if len(queries) < len(rows):
+        problems.notice(f"{layout.query_file}: {len(rows) - len(queries)} queries of other splits left out")
+    return tuple(replace(query, excluded=_excluded(query, qrels)) for query in queries)
 
 
-def _query(row: QueryRow, qrels: Qrels) -> Query:
-    relevant = {document for document, grade in qrels.get(row.id, {}).items() if grade > 0}
-    excluded = tuple(document for document in dict.fromkeys(row.excluded) if document not in relevant)
-    return Query(row.id, row.text, row.answer, row.body_system, excluded, row.needs_inference, row.options)
+def _excluded(query: Query, qrels: Qrels) -> tuple[str, ...]:
+    """Return the documents that are left out of the results. Relevant ones are not."""
+    grades = qrels.get(query.id, {})
+    return tuple(document for document in dict.fromkeys(query.excluded) if grades.get(document, 0) <= 0)
 
 
 def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels) -> list[str]:

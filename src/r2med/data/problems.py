@@ -152,3 +152,8 @@ class Problems:
         command = f": r2med data check {shlex.quote(dataset)}" if dataset else ""
         also = f" (and {more:,} more{command})" if more else ""
         raise UserError(f"{self.problems[0]}{also}")
+
+
+def where(path: Path, line: int, seen_from: Path) -> str:
+    """Return the file and line of a row, for a message about a row of the file `seen_from`."""
+    return f"line {line}" if path == seen_from else f"{path.name}:{line}"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from r2med.data.dataset import Qrels
 from r2med.data.grades import GradeError, written_grade
-from r2med.data.problems import Problems
-from r2med.data.source_rows import JudgementLine, JudgementRow, judgement_row, read_lines, read_rows, where
+from r2med.data.problems import Problems, where
+from r2med.data.source_rows import JudgementLine, JudgementRow, judgement_row, read_lines, read_rows
 
 _JSON_ROW = re.compile(r"\s*\{.*[^\d\s]\s*", re.DOTALL)  # a line of columns ends in a grade
 _HEAD = (

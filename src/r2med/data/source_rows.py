@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
+from r2med.data.dataset import Query
 from r2med.data.grades import GradeError, whole_grade
 from r2med.data.problems import Problems
 from r2med.foundation.core.errors import UserError
@@ -230,17 +231,15 @@ def own_rows(file: Path, row_type: type[AnyRow], what: str, hint: str) -> Iterat
     Raises UserError if the file cannot be read, with the hint, or if a line is not of this type.
     """
     problems = Problems()
-    rows = read_rows(file, row_type, problems)
-    while True:
-        try:
-            row = next(rows, None)
-        except OSError as error:
-            raise UserError(f"{file}: this {what} cannot be read ({error.strerror}): {hint}") from None
-        for problem in problems.problems:
-            raise UserError(f"{file}:{problem.line}: not a line of this {what}: {problem.message}")
-        if row is None:
-            return
-        yield row
+    try:
+        for number, row in read_rows(file, row_type, problems):
+            if problems.problems:
+                break
+            yield number, row
+    except OSError as error:
+        raise UserError(f"{file}: this {what} cannot be read ({error.strerror}): {hint}") from None
+    for problem in problems.problems:
+        raise UserError(f"{file}:{problem.line}: not a line of this {what}: {problem.message}")
 
 
 _JSON_FAULTS = {
@@ -305,16 +304,10 @@ class DocumentRow:
 class QueryRow:
     """One row of a query file, with its file and line for messages."""
 
-    id: str
-    text: str
+    query: Query
+    """The query. Its excluded documents may be relevant, because the judgements are another file."""
     path: Path
     line: int
-    answer: str = ""
-    body_system: str = ""
-    excluded: tuple[str, ...] = ()
-    """Documents that are removed from the results of this query unless they are judged relevant."""
-    needs_inference: str = ""
-    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,11 +331,6 @@ class AspectRow:
     documents: tuple[str, ...]
     path: Path
     line: int
-
-
-def where(path: Path, line: int, seen_from: Path) -> str:
-    """Return the file and line of a row, for a message about a row of the file `seen_from`."""
-    return f"line {line}" if path == seen_from else f"{path.name}:{line}"
 
 
 def document_row(identifier: str, text: str, path: Path, line: int, problems: Problems) -> DocumentRow | None:
@@ -370,17 +358,10 @@ def query_row(query: QueryLine, path: Path, line: int, problems: Problems) -> Qu
         problems.flaw(
             path, line, f"query {query.id!r} has an empty text", "query with an empty text", check="scorable-queries"
         )
-    return QueryRow(
-        id=query.id,
-        text=query.text,
-        path=path,
-        line=line,
-        answer=query.answer or "",
-        body_system=query.body_system or "",
-        excluded=tuple(query.excluded_ids or ()),
-        needs_inference=query.needs_inference or "",
-        options=_options(query, path, line, problems),
-    )
+    options = _options(query, path, line, problems)
+    texts = query.answer or "", query.body_system or ""
+    row = Query(query.id, query.text, *texts, tuple(query.excluded_ids or ()), query.needs_inference or "", options)
+    return QueryRow(row, path, line)
 
 
 def _options(query: QueryLine, path: Path, line: int, problems: Problems) -> tuple[str, ...]:

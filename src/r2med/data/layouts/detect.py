@@ -1,4 +1,4 @@
-"""The interface of all layouts, and the detection of a folder's layout."""
+"""The layouts of dataset folders: what each of them must offer, R2MED's and BEIR's, and which one a folder has."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from r2med.data.layouts.beir_folder import BeirFolder
 from r2med.data.layouts.hub_tables import HubTables
-from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
-from r2med.data.source_rows import DocumentRow, JudgementRow, QueryRow
+from r2med.data.qrels_file import read_judgements
+from r2med.data.source_rows import (
+    DocumentLine,
+    DocumentRow,
+    JudgementRow,
+    QueryLine,
+    QueryRow,
+    TextLine,
+    document_row,
+    query_row,
+    read_rows,
+    with_columns,
+)
 from r2med.foundation.core.errors import UserError
 
 
@@ -36,6 +46,77 @@ class Layout(Protocol):
 
     def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
         """Yield the qrels."""
+
+
+QRELS_NAMES = ("qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec", "qrels/test.tsv")
+
+
+class R2medFolder:
+    """A folder in the benchmark's layout. Queries and qrels may be missing, because a corpus alone can be searched."""
+
+    judged_queries_only = False
+    reading: Sequence[str] = ()
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.corpus_files = [root / "corpus.jsonl"]
+        self.query_file = root / "query.jsonl"
+        self.qrels_file = next((root / n for n in QRELS_NAMES if (root / n).is_file()), root / QRELS_NAMES[0])
+        self.needed = self.corpus_files
+
+    def documents(self, problems: Problems) -> Iterator[DocumentRow]:
+        """Yield the corpus, each title before its text."""
+        path = self.corpus_files[0]
+        for line, row in read_rows(path, DocumentLine, problems):
+            if document := document_row(row.id, row.titled_text, path, line, problems):
+                yield document
+
+    def queries(self, problems: Problems) -> Iterator[QueryRow]:
+        """Yield the queries."""
+        if self.query_file.is_file():
+            for line, row in read_rows(self.query_file, QueryLine, problems):
+                if query := query_row(row, self.query_file, line, problems):
+                    yield query
+
+    def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
+        """Yield the qrels."""
+        return read_judgements(self.qrels_file, problems) if self.qrels_file.is_file() else iter(())
+
+
+BEIR_DOCUMENT = with_columns(DocumentLine, {"id": "_id"})
+BEIR_QUERY = with_columns(TextLine, {"id": "_id"})
+
+
+class BeirFolder:
+    """A folder in BEIR's layout. The test split is read, and queries of other splits are left out."""
+
+    judged_queries_only = True
+    reading: Sequence[str] = ()
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.corpus_files = [root / "corpus.jsonl"]
+        self.query_file = root / "queries.jsonl"
+        self.qrels_file = root / "qrels" / "test.tsv"
+        self.needed = [*self.corpus_files, self.query_file, self.qrels_file]
+
+    def documents(self, problems: Problems) -> Iterator[DocumentRow]:
+        """Yield the corpus, each title before its text as BEIR's evaluators join them."""
+        path = self.corpus_files[0]
+        for line, row in read_rows(path, BEIR_DOCUMENT, problems):
+            text = f"{row.title or ''} {row.text}".strip()
+            if document := document_row(row.id, text, path, line, problems):
+                yield document
+
+    def queries(self, problems: Problems) -> Iterator[QueryRow]:
+        """Yield the queries."""
+        for line, row in read_rows(self.query_file, BEIR_QUERY, problems):
+            if query := query_row(QueryLine(id=row.id, text=row.text), self.query_file, line, problems):
+                yield query
+
+    def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
+        """Yield the qrels of the test split."""
+        return read_judgements(self.qrels_file, problems)
 
 
 # The file that identifies each layout, and the class that reads it. The first match counts.

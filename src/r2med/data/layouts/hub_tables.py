@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from pydantic import field_validator
@@ -280,9 +281,10 @@ class HubTables:
         if missing and (role, table.config) == ("judgements", "default"):
             return None
         if missing or (role == "pairs" and not found["answer"]):
-            raise UnknownColumnsError(
+            raise UserError(
                 f"{path}: it has the columns {', '.join(has)}, which are not those of {role} "
-                f"({', '.join(COLUMNS[role][(missing or ['answer'])[0]])})"
+                f"({', '.join(COLUMNS[role][(missing or ['answer'])[0]])}): "
+                f"r2med data import {quote(str(path))} --out DIR makes a dataset of it, and asks for its columns"
             )
         return TableColumns(table, {name: column for name, column in found.items() if column})
 
@@ -293,10 +295,6 @@ class HubTables:
         has = head(self._paths("queries")[0])
         long = "long" in self._tables["documents"].config
         return next((column for column in RELEVANT_IDS[0 if long else 1 :] if column in has), "")
-
-
-class UnknownColumnsError(UserError):
-    """A table whose columns have no known names. The guesser of `data import` may still know what they hold."""
 
 
 def head(path: Path) -> list[str]:
