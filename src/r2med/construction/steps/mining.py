@@ -101,7 +101,7 @@ class Mine(Step, kind="build"):
 
 def members(committee: str, runtime: Runtime) -> list[System]:
     """Return the systems of a committee. Raises UserError if it is empty, or names an unknown or repeated system."""
-    systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+", committee)]
+    systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+")]
     if len({system.name for system in systems}) < len(systems):
         raise UserError(f"mine: committee={committee} names a system twice")
     for system in systems:
