@@ -105,7 +105,7 @@ def answer(
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import repeated, running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
 
     with running(setup, **settings) as runtime, notebook_progress():
         asked = dict[str, Any](
@@ -190,7 +190,7 @@ def analyse(
     from r2med.data.dataset_word import each_dataset, given_data
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
 
     wanted = checked_names(flattened(names))
     material: dict[str, Any] = {
@@ -238,7 +238,7 @@ def reproduce(
     """
     from r2med.data.dataset_word import given_data
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.publication.leaderboard.reproduction import chosen_scores, known_scores, outcome, reproduced
 
     names, given = as_list(systems), given_data(data)

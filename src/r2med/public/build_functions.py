@@ -39,7 +39,7 @@ def run_build(
     from r2med.construction.build_plan import BuildPlan
     from r2med.construction.pipeline import BuildFolder
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.public.call_plan import planned
 
     read = plan if isinstance(plan, BuildPlan) else BuildPlan.read(plan)

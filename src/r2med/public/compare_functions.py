@@ -126,7 +126,7 @@ def compare(
     from r2med.evaluation.comparison.comparing import ComparedWith, compared_records
     from r2med.evaluation.comparison.report import write_report
     from r2med.evaluation.records.collection import given_records
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
 
     if out is not None:
         check_writable(Path(out), "out (--out)")

@@ -212,7 +212,7 @@ def training_data(
     from r2med.data.loading import loaded
     from r2med.data.overlays import given_overlays, overlay_files
     from r2med.foundation.store import default_store
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.foundation.text.synonyms import Synonyms
 
     store = default_store()

@@ -167,7 +167,7 @@ def judge(
     from r2med.evaluation.records.relabelled import recorded_datasets
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import repeated, running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.public.call_plan import planned
 
     check_overlay_name(Path(out))
@@ -214,7 +214,7 @@ def nuggets(
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.engine.reporting import announcing
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.public.call_plan import planned
 
     file = Path(out)

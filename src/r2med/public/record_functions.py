@@ -58,7 +58,7 @@ def export_records(
     from r2med.evaluation.records.collection import given_records
     from r2med.evaluation.running.run_export import export_runs
     from r2med.foundation.core.errors import unknown
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.publication.bridges.mteb_results import export_results
 
     if layout not in (layouts := ("runs", "mteb")):

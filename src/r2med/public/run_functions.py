@@ -106,7 +106,7 @@ def run(
     from r2med.evaluation.running.results import check_order
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import Runtime, running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
 
     with running(setup, **settings) as opened, notebook_progress():
         runtime = opened.fresh() if fresh else opened
@@ -173,7 +173,7 @@ def lock(
     from r2med.evaluation.running.locking import locked_plan
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
 
     file, named = Path(out), as_list(systems)
     if not named and not suite:
@@ -234,7 +234,7 @@ def generate(
     from r2med.evaluation.running.text_generation import plan_generation
     from r2med.foundation.engine.reporting import announcing, notebook_progress
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
 
     with running(setup, **settings) as runtime, notebook_progress():
         plan = plan_generation(method, given_data(data) or ["demo"], llm or "", runtime)

@@ -34,7 +34,7 @@ def submit(
     """
     from r2med.evaluation.records.collection import given_records
     from r2med.foundation.core.errors import UserError
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.publication.leaderboard.submission import write_entry
 
     if Path(out).suffix != ".json":
@@ -105,7 +105,7 @@ def pack(
     from r2med.evaluation.records.collection import given_records
     from r2med.foundation.core.errors import UserError
     from r2med.foundation.runtime.runtime import running
-    from r2med.foundation.store.writable import check_writable
+    from r2med.foundation.store.files import check_writable
     from r2med.publication.packs.packing import write_pack
 
     file = Path(out)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import memo
+from r2med.foundation.store.database import Database
 from r2med.foundation.store.memo import MEMOS, Memo, Missing
 from support.processes import wait_for
 
@@ -127,6 +129,10 @@ with Memo(Path(sys.argv[1]), str.encode, bytes.decode) as memo, memo.claims() as
 """
 
 
+def full(*args: object, **settings: object) -> None:
+    raise UserError("the disk is full")
+
+
 def test_a_claim_belongs_to_its_owner_until_it_is_released_or_killed(file: Path) -> None:
     with opened(file) as one, opened(file) as other:
         with one.claims() as mine, other.claims() as theirs:
@@ -134,6 +140,11 @@ def test_a_claim_belongs_to_its_owner_until_it_is_released_or_killed(file: Path)
             assert theirs.take([b"k", b"l"]) == [b"l"] and theirs.others
         with other.claims() as theirs:
             assert theirs.take([b"k"]) == [b"k"], "released"
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(UserError, match="full"), one.claims() as mine:
+            mine.take([b"m"])
+            patch.setattr(Database, "write", full)
+        with other.claims() as theirs:
+            assert theirs.take([b"m"]) == [b"m"], "it could not be released, and nobody holds it"
     child = os.posix_spawn(sys.executable, [sys.executable, "-c", CLAIMER, str(file)], os.environ)
     wait_for(Path(f"{file}.ready").exists)
     with opened(file) as other, other.claims() as theirs:

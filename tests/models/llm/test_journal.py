@@ -17,8 +17,7 @@ import pytest
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Store
-from r2med.foundation.store.claims import Claims
-from r2med.foundation.store.memo import memo_rows
+from r2med.foundation.store.memo import Claims, memo_rows
 from r2med.foundation.store.rows import Rows
 from r2med.models.llm import journal
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
@@ -170,7 +169,7 @@ def test_the_log_says_which_process_is_waited_for(server: Server, home: Path, ca
     with memo_rows(journal_file(Store(home))) as rows:
         other = Claims(rows.database)
         other.take([journal.request_key(chat._raw_key(), request)])
-        threading.Timer(0.3, other.release).start()
+        threading.Timer(0.3, lambda: other.__exit__()).start()
         with caplog.at_level("INFO", "r2med"):
             texts(chat.complete([request]))
     assert f"waiting for answers: process {os.getpid()} on {platform.node()} is asking for 1 of them" in caplog.text

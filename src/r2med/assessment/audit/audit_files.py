@@ -8,8 +8,7 @@ from r2med.assessment.audit.audit_findings import Audit
 from r2med.assessment.audit.audit_page import audit_page
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.pages.html import page_html
-from r2med.foundation.store.files import write_atomically
-from r2med.foundation.store.writable import check_writable
+from r2med.foundation.store.files import check_writable, write_atomically
 
 
 def check_page(file: Path) -> None:

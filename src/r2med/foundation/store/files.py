@@ -9,6 +9,7 @@ import mmap
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -54,6 +55,20 @@ def refuse_other_case(path: Path, folder: Path) -> None:
                     f"{other} exists, and {part} differs from it only in capital letters, which are one file on some "
                     "computers: choose another name or folder"
                 )
+
+
+def check_writable(out: Path, setting: object) -> None:
+    """Raise UserError if a folder cannot be made or written to. The error names the setting that chooses another.
+
+    The folder is not made: what is checked next may find that there is nothing to write.
+    """
+    try:
+        existing = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UserError(f"cannot write to {out} ({reason}): choose another folder with {setting}") from None
 
 
 def sync(path: Path) -> None:

@@ -10,17 +10,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import os
+import platform
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from r2med.foundation.store.claims import CLAIM_TABLES, Claims
+from r2med.foundation.store.database import Database, chunks
 from r2med.foundation.store.rows import Rows
+from r2med.foundation.store.sharing import give_access, held, is_swept, private_folder
 
 log = logging.getLogger("r2med")
 
@@ -58,10 +62,13 @@ MEMOS: Mapping[str, MemoKind] = {
 """Folder of the store -> what its files hold."""
 
 
+_CLAIMS = ("CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL)",)
+
+
 def memo_rows(path: Path, datasets: Iterable[str] = ()) -> Rows:
     """Open the rows of a memo as bytes. The name of its folder says what it holds. `datasets` are their labels."""
     kind = MEMOS[path.parent.name]
-    return _ClaimedRows(path, kind.noun, kind.table, CLAIM_TABLES, datasets=datasets)
+    return _ClaimedRows(path, kind.noun, kind.table, _CLAIMS, datasets=datasets)
 
 
 class _ClaimedRows(Rows):
@@ -71,6 +78,58 @@ class _ClaimedRows(Rows):
         rows = list(rows)
         super()._insert(sql, rows)
         sql.executemany("DELETE FROM claims WHERE key = ?", [(key,) for key, _ in rows])
+
+
+class Claims:
+    """The keys that one piece of work may ask for, in a `with` block. Other processes wait for these answers.
+
+    A claim is a row (key, owner). An owner lives as long as it holds the lock of its own file, which the kernel frees
+    when its process ends.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._folder = database.path.with_suffix(".owners")
+        self._lock = contextlib.ExitStack()
+        self._owner: Path | None = None
+        self.others: tuple[str, ...] = ()
+        """The processes that ask for the keys that could not be claimed, for messages."""
+
+    def __enter__(self) -> Claims:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._owner is None:  # nothing was claimed
+            return
+        name = self._owner.name
+        with self._lock:  # it is free afterwards also if the disk is full
+            self._database.write(lambda sql: sql.execute("DELETE FROM claims WHERE owner = ?", (name,)), durable=False)
+
+    def take(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Return the keys that this process may ask for now. Other processes are asking for the rest."""
+        if self._owner is None:
+            private_folder(self._folder)
+            self._owner = self._lock.enter_context(held(self._folder / "owner", partial(Path.touch, mode=0o600)))
+            self._owner.write_text(f"process {os.getpid()} on {platform.node()}", "utf-8")
+            give_access(self._owner)
+        owner = self._owner.name
+        return self._database.write(lambda sql: self._take(sql, keys, owner), durable=False)
+
+    def _take(self, sql: sqlite3.Connection, keys: Sequence[bytes], owner: str) -> list[bytes]:
+        claimed: dict[bytes, str] = {}
+        for marks, part in chunks(keys):
+            claimed.update(sql.execute(f"SELECT key, owner FROM claims WHERE key IN ({marks})", part))
+        living = {name for name in {*claimed.values()} - {owner} if not is_swept(self._folder / name)}
+        self.others = tuple(sorted({*self.others, *map(self._place, living)}))
+        mine = [key for key in keys if claimed.get(key) not in living]
+        sql.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", [(key, owner) for key in mine])
+        return mine
+
+    def _place(self, owner: str) -> str:
+        try:
+            return (self._folder / owner).read_text("utf-8")
+        except OSError:  # it has just ended
+            return "another process"
 
 
 class Memo(Generic[Value]):
@@ -113,14 +172,9 @@ class Memo(Generic[Value]):
         if not burst:
             self._flushed = time.monotonic()
 
-    @contextlib.contextmanager
-    def claims(self) -> Iterator[Claims]:
-        """Yield the claims of one piece of work. They are released however the work ends."""
-        held = Claims(self._rows.database)
-        try:
-            yield held
-        finally:
-            held.release()
+    def claims(self) -> Claims:
+        """Return the claims of one piece of work. They are released however the work ends."""
+        return Claims(self._rows.database)
 
     def missing(
         self, keys: Iterable[bytes], usable: Callable[[bytes, Value], bool] = lambda key, answer: True
@@ -164,9 +218,9 @@ class Missing(Generic[Value]):
         self._known = known or _ignore
         named: tuple[str, ...] = ()
         while self.open:
-            with self._memo.claims() as held:
-                self._ask(ask, held)
-                others = held.others
+            with self._memo.claims() as claims:
+                self._ask(ask, claims)
+                others = claims.others
             # Other processes are asking for the rest. If they fail or die, it is asked for here.
             if waiting := self.open:
                 if others != named:
@@ -194,15 +248,15 @@ class Missing(Generic[Value]):
     def _claimed_block(self) -> list[bytes]:
         """Return the next keys that this process has claimed; empty if there are no more."""
         while block := list(islice(self._unclaimed, CLAIMS_AT_ONCE)):
-            mine = self._held.take(block)
+            mine = self._claims.take(block)
             self._look(mine)  # Another process may have saved its answer just before it released the claim.
             if mine := [key for key in mine if key not in self.answers]:
                 return mine
         return []
 
-    def _ask(self, ask: Callable[[Missing[Value]], None], held: Claims) -> None:
+    def _ask(self, ask: Callable[[Missing[Value]], None], claims: Claims) -> None:
         """Call `ask` if this process can claim a key."""
-        self._held = held
+        self._claims = claims
         self._unclaimed = iter(self.open)
         self._asked: list[bytes] = []
         self._block = self._claimed_block()
