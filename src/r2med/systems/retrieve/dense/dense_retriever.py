@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ class Dense(VectorSettings, kind="retrieve"):
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
         """Return the k best documents of each query. Vectors in the store are not encoded again."""
         runtime = runtime.about(dataset.label, model=self.vectors_label)
-        opened = runtime.index((self, dataset.corpus.fingerprint), lambda: self._open(dataset, runtime))
+        opened = runtime.index((self, dataset.corpus.fingerprint), partial(self._open, dataset, runtime))
         with self._turn(opened.encoder, runtime):
             asked = self._query_vectors(queries, opened, runtime)
         started = time.perf_counter()
