@@ -101,9 +101,16 @@ def test_a_fault_of_the_program_keeps_its_traceback() -> None:
 
 @pytest.mark.parametrize(("encoding", "shown"), [("ascii", "a -> b x ..."), ("cp1252", "a -> b × …")])
 def test_any_text_is_printed_where_the_output_has_no_unicode(encoding: str, shown: str, tmp_path: Path) -> None:
-    body = (
-        "from r2med.cli.console import console, plain; text = 'a → b × …'; print(text); console().print(plain(text)); "
-        "print('愛', file=sys.stderr)"
+    body = "\n    ".join(
+        (
+            "from r2med.cli.formats import console",
+            "from r2med.foundation.pages.terminal import plain",
+            "text = 'a → b × …'",
+            "print(text)",
+            "with console() as output:",
+            "    output.print(plain(text))",
+            "print('愛', file=sys.stderr)",
+        )
     )
     done = verb(body, before=f"sys.stdout = open({str(tmp_path / 'out')!r}, 'w', encoding={encoding!r})")
     assert done.returncode == 0, done.stderr

@@ -89,7 +89,7 @@ def test_a_pipe_gets_one_line_for_each_system(capsys: pytest.CaptureFixture[str]
 
 def test_names_that_could_steer_the_terminal_are_shown_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     name = "evil\x1b[31m[bold]"
-    failing = name, f"a/{name}", f"no model in {name}"
+    failing = f"{name} 2", f"a/{name}", f"no model in {name}"
     text = "\n".join(report(capsys, [cell(name, f"a/{name}", 0.5)], [failing]))
     assert "\x1b" not in text
     assert text.count(r"evil\x1b[31m[bold]") == 8  # a head, two rows in each of two tables, and thrice in the error

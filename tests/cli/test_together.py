@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -51,6 +52,35 @@ def test_one_process_builds_the_index_while_the_others_wait(
     assert [(end.returncode, end.messages) for end in ends] == [SOUND] * processes
     assert (tmp_path / "builds").read_text() == "build\n"
     assert_sound(workspace, alone)
+
+
+MODEL = """
+import time
+
+class Model:
+    revision = "1"
+
+    def encode(self, texts):
+        time.sleep(0.3)  # so that the other process asks while this one encodes
+        with open(LOG, "a") as log:
+            log.writelines(f"{text!r}\\n" for text in texts)
+        return [[len(text) % 7 + 1, len(text.split()[0]) % 5, 1] for text in texts]
+"""
+
+
+def test_one_process_encodes_while_the_other_waits(
+    fork_server: ForkServer, workspace: Workspace, mini: Path, tmp_path: Path
+) -> None:
+    def encoded(name: str, processes: int) -> list[str]:
+        """Return the texts that were encoded, with repetitions."""
+        (tmp_path / f"{name}_model.py").write_text(f"LOG = {str(tmp_path / name)!r}\n{MODEL}")
+        words = ["run", f"bm25+py:{name}_model:Model", "--data", mini, "--out", workspace.out / name]
+        find = partial(sys.path.insert, 0, str(tmp_path))
+        commands = [fork_server.start(*words, fault=find, R2MED_HOME=workspace.home) for _ in range(processes)]
+        assert [end.returncode for end in together(commands)] == [0] * processes
+        return sorted((tmp_path / name).read_text().splitlines())
+
+    assert encoded("one", 1) == encoded("two", 2)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from r2med.data import Corpus, Query, load
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import retriever
+from r2med.foundation.runtime.stages import retriever_of
 from r2med.foundation.store import Store
 from r2med.server.http_app import create_app
 from r2med.server.search_protocol import answer_of
@@ -59,7 +59,7 @@ def pairs(hits):
 def test_it_returns_what_the_retriever_returns_with_the_instruction_of_the_dataset(served_by, dataset, module_store):
     texts = [query.text for query in dataset.queries]
     asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)]
-    stage, runtime = retriever(parse_stage(served_by.retriever)), Runtime(device="cpu", store=module_store)
+    stage, runtime = retriever_of(parse_stage(served_by.retriever)), Runtime(device="cpu", store=module_store)
     run = stage.search(dataset, asked, 10, runtime).run
     for hits, (_, expected) in zip(served_by.search(texts, 10), run, strict=True):
         assert close_to(hits) == expected

@@ -11,8 +11,7 @@ from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
-from r2med.foundation.runtime.stages import Stage
+from r2med.foundation.runtime.stages import Stage, stage_of
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import ChatModel
 from r2med.models.llm.llm_cards import LLMCard
@@ -60,7 +59,7 @@ class Ready:
 def ready_reranker(spec: str, runtime: Runtime) -> Ready:
     """Return the reranker that one types."""
     (call,) = parse_stage(spec)
-    return Ready(stage(call, "rerank"), runtime)
+    return Ready(stage_of(call, "rerank"), runtime)
 
 
 class ScriptedRuntime(Runtime):

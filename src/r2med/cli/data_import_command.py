@@ -55,25 +55,25 @@ def show_import(dataset: Dataset, out: str | Path) -> int:
 
 def _show_plan(plan: Import) -> None:
     """Print three rows of each table under the roles of its columns, then the unused columns and the counts."""
-    from r2med.cli.console import console, plain
+    from r2med.cli.formats import console
     from r2med.foundation.pages.page import Table
-    from r2med.foundation.pages.terminal import print_table
+    from r2med.foundation.pages.terminal import plain, print_table
 
-    output = console()
     notices = plan.notices  # before anything is printed: what cannot be read ends here
-    for part in plan.parts:
-        output.print(plain(f"{part.table}: {part.kind}", "bold"))
-        print_table(Table.of(_heads(part), _rows(part)), output, {})
-        used = {*part.columns.values(), *part.texts}
-        unused = [column for column in part.table.columns if column not in used]
-        if unused:
-            named = f"{', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}"
-            output.print(plain(f"not used: {named}{_long_unused(part, unused)}", "dim"), soft_wrap=True)
-        output.print()
-    for notice in notices:
-        output.print(plain(f"note: {notice}"), soft_wrap=True)
-    output.print(plain(_counts(plan)), soft_wrap=True)
-    output.print(plain(plan.language_line), soft_wrap=True)
+    with console() as output:
+        for part in plan.parts:
+            output.print(plain(f"{part.table}: {part.kind}", "bold"))
+            print_table(Table.of(_heads(part), _rows(part)), output, {})
+            used = {*part.columns.values(), *part.texts}
+            unused = [column for column in part.table.columns if column not in used]
+            if unused:
+                named = f"{', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}"
+                output.print(plain(f"not used: {named}{_long_unused(part, unused)}", "dim"), soft_wrap=True)
+            output.print()
+        for notice in notices:
+            output.print(plain(f"note: {notice}"), soft_wrap=True)
+        output.print(plain(_counts(plan)), soft_wrap=True)
+        output.print(plain(plan.language_line), soft_wrap=True)
 
 
 def _long_unused(part: Part, unused: Sequence[str]) -> str:

@@ -20,8 +20,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli.formats import Format, show_page
-from r2med.cli.help_pages import metavar
-from r2med.cli.rare_flags import HELP_ALL
+from r2med.cli.help_pages import HELP_ALL, metavar
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.flags import OUTPUT, Argument, Flag, SetupFlags
 

@@ -1,10 +1,12 @@
-"""Help pages without the types of Python: `--fresh` instead of `--fresh <bool>`, NAME instead of `<list[str]>`."""
+"""Help pages without the types of Python: `--fresh` instead of `--fresh <bool>`, NAME instead of `<list[str]>`.
+
+Flags that few people need are on the page of `--help-all` only."""
 
 from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -75,3 +77,33 @@ class Application(typer.Typer):
     def command(self, name: str | None = None, **settings: Any) -> Any:
         """Return the decorator that adds a command."""
         return super().command(name, cls=_Command, **settings)
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    rare: list[Any] = [option for option in ctx.command.params if getattr(option, "hidden", False)]
+    for option in rare:
+        option.hidden = False
+    try:
+        print(ctx.get_help(), end="")  # Rich prints the page itself, and the text is empty
+    finally:
+        for option in rare:  # a process may show the short page next
+            option.hidden = True
+    raise typer.Exit
+
+
+HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all",
+            callback=_show_all,
+            is_eager=True,
+            help="Also show the options that few people need, and exit.",
+        ),
+    ],
+    default=False,
+)

@@ -19,7 +19,7 @@ from r2med.foundation.core.errors import UserError, nearest, nearest_path
 from r2med.foundation.core.names import read_toml, validated
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 
 PLAN = "plan.toml"
 """Name of the plan's copy in the folder of a build."""
@@ -139,7 +139,7 @@ def _step(text: str, file: Path) -> Step:
         calls = parse_stage(text)
         if len(calls) != 1:
             raise UserError(f"{text!r} is more than one step: write each step in its own quotes")
-        made = stage(calls[0], "build")
+        made = stage_of(calls[0], "build")
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
     assert isinstance(made, Step)

@@ -11,20 +11,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.data.problems import Problems, where
+from r2med.data.problems import DocumentRow, Problems, where
 from r2med.foundation.store import Store
 from r2med.foundation.store.files import map_array, write_array
 from r2med.foundation.text.plurals import counted
-
-if TYPE_CHECKING:
-    from r2med.data.source_rows import DocumentRow
 
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
 DOCUMENTS, REPEATS, ORDER = "documents.arrow", "repeats.arrow", "order.npy"

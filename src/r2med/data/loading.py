@@ -21,9 +21,9 @@ from r2med.data.layouts.detect import unpack_advice
 from r2med.data.layouts.hub_listing import card_metadata
 from r2med.data.layouts.hub_tables import HubTables
 from r2med.data.overlays import Overlay, add_labels, given_overlays
-from r2med.data.problems import Problems, where
+from r2med.data.problems import DocumentRow, Problems, where
 from r2med.data.qrels_file import gather, read_judgements
-from r2med.data.source_rows import DocumentRow, QueryRow
+from r2med.data.source_rows import QueryRow
 from r2med.foundation.core.errors import UserError, nearest, nearest_path, refuse_table, unknown
 from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.files import file_state

@@ -154,6 +154,16 @@ class Problems:
         raise UserError(f"{self.problems[0]}{also}")
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """One row of a corpus, with its file and line for messages."""
+
+    id: str
+    text: str
+    path: Path
+    line: int
+
+
 def where(path: Path, line: int, seen_from: Path) -> str:
     """Return the file and line of a row, for a message about a row of the file `seen_from`."""
     return f"line {line}" if path == seen_from else f"{path.name}:{line}"

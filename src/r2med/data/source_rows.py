@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, Valida
 
 from r2med.data.dataset import Query
 from r2med.data.grades import GradeError, whole_grade
-from r2med.data.problems import Problems
+from r2med.data.problems import DocumentRow, Problems
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import refuse_device
 from r2med.foundation.text.unicode import is_unicode
@@ -288,16 +288,6 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return "a string"
     return "a list" if isinstance(value, list) else "an object"
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentRow:
-    """One row of a corpus, with its file and line for messages."""
-
-    id: str
-    text: str
-    path: Path
-    line: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,8 +205,7 @@ def _only_retriever(spec: str, runtime: Runtime) -> Stage:
     """Return the stage of a spec. Raises UserError if the spec is not a single retriever without an LLM."""
     from r2med.foundation.core.names import known_names
     from r2med.foundation.core.spec import parse
-    from r2med.foundation.runtime.stage_table import retriever
-    from r2med.foundation.runtime.stages import with_nested
+    from r2med.foundation.runtime.stages import retriever_of, with_nested
     from r2med.systems.system.declared_system import completed_call
 
     stages = parse(spec)
@@ -214,7 +213,7 @@ def _only_retriever(spec: str, runtime: Runtime) -> Stage:
         raise UserError(f"{spec!r} has {len(stages)} stages: this needs a single retriever, such as bm25+minilm")
     if (name := stages[0][0].name) in known_names("expand"):
         raise UserError(f"{name} is an expansion: this needs a single retriever, such as bm25+minilm")
-    stage = retriever([completed_call(call, runtime.setup) for call in stages[0]])
+    stage = retriever_of([completed_call(call, runtime.setup) for call in stages[0]])
     if any(each.takes == "llm" for each in with_nested(stage)):
         raise UserError(f"{stage} asks an LLM, which every search would pay for: this needs a retriever without one")
     return stage

@@ -13,7 +13,7 @@ from r2med.construction.steps.judging import Judge
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure
 from support.building import CANDIDATES, asked_of, run_step, streams
@@ -23,7 +23,7 @@ GOOD = '{"why": "It names it.", "relevance": 5, "support": 4}'
 
 
 def judge(spec):
-    made = stage(parse_stage(spec)[0], "build")
+    made = stage_of(parse_stage(spec)[0], "build")
     assert isinstance(made, Judge)
     return made
 

@@ -55,7 +55,7 @@ class Scripted:
             unranked=0,
             seconds_per_query=self.seconds.get(kind, 0.01),
         )
-        return record, False
+        return record
 
     def took(self, system, dataset: Dataset, depth, runtime) -> list[float]:
         name = str(system)
@@ -69,7 +69,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 def climb(dataset, store, monkeypatch, points, llms=(), seconds=None, dollars=None, models=("minilm",), **options):
     scripted = Scripted(points, seconds or {}, dollars or {})
-    monkeypatch.setattr(module, "evaluated", scripted)
+    monkeypatch.setattr(module, "evaluate", scripted)
     monkeypatch.setattr(module, "question_seconds", scripted.took)
     return advice_for(dataset, Runtime(store=store), llms=llms, models=models, rerankers=[], **options), scripted
 
@@ -269,7 +269,7 @@ def test_what_cannot_run_here_is_told_and_does_not_stop_the_rest(dataset: Datase
     ],
 )
 def test_a_misspelled_name_is_refused_before_anything_is_tried(dataset, store, monkeypatch, options, said) -> None:
-    monkeypatch.setattr(module, "evaluated", None)  # nothing may be evaluated
+    monkeypatch.setattr(module, "evaluate", None)  # nothing may be evaluated
     with error_states(said):
         advice_for(dataset, Runtime(store=store), **options)
 

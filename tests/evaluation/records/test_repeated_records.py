@@ -11,7 +11,7 @@ from r2med.evaluation.comparison.comparison import comparison
 from r2med.evaluation.records.collection import checked, collect
 from r2med.evaluation.records.record import Record
 from r2med.evaluation.records.record_facts import RunFacts
-from r2med.evaluation.records.repeats import mixed_repeats, with_valid_repeat
+from r2med.evaluation.records.repeats import mixed_repeats
 from r2med.evaluation.records.stored_records import StoredRecord, equal_repeats, missing_repeats
 from r2med.foundation.core.errors import UserError
 from support.facts import some_states, states
@@ -93,7 +93,8 @@ def test_repeats_with_different_settings_are_refused_together() -> None:
 
 
 def test_a_number_of_a_repeat_that_no_run_can_have_is_refused() -> None:
-    assert with_valid_repeat({"repeat": 999}) == {"repeat": 999}
+    body = MADE[0].model_dump()
+    assert Record(**body | {"settings": {"repeat": 999}}).repeat == 999
     for wrong in (0, -1, 1000, 10**12, True, "1", 1.0, None):
         with pytest.raises(ValueError, match="from 1 to 999"):
-            with_valid_repeat({"repeat": wrong})
+            Record(**body | {"settings": {"repeat": wrong}})

@@ -13,7 +13,7 @@ import r2med
 from r2med import System, UserError
 from r2med.data import load
 from r2med.evaluation.running.batch import plan_run
-from r2med.foundation.runtime import stage_table
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
@@ -210,7 +210,7 @@ def test_one_cell_of_a_fusion_is_parsed_once_and_each_part_is_indexed_once(setup
     for name in ("parse", "parse_stage"):
         count(system_specs, name)
         count(declared_system, name)
-    count(stage_table, "parse_stage")
+    count(stages, "parse_stage")
     count(dense_retriever, "open_encoder")
     for kind in (BM25, Dense):
         count(kind, "_open")

@@ -33,7 +33,7 @@ def test_a_trained_rewriter_needs_no_llm_and_lists_are_read_back_as_queries(
     assert json.loads(made.file.read_text().splitlines()[0])["hy_doc"] == ["rods", "cones"]
     asked = len(chat_server.requests)
     systems = ["inf-query-aligner → bm25", "queries(m) → bm25"]
-    assert len(list(r2med.run(systems, "demo/Biology", out=None, generations=tmp_path, recorded=True))) == 2
+    assert len(r2med.run(systems, "demo/Biology", out=None, generations=tmp_path, recorded=True).records) == 2
     assert len(chat_server.requests) == asked == 16
 
 

@@ -56,7 +56,7 @@ def test_cards_and_prompts_alone_make_a_suite_that_runs(plugin: Path, tmp_path: 
         setup = Runtime(device="cpu", model_paths=(("tiny", weights),), store=Store(tmp_path / "store"))
         results = r2med.run(suite="mine", out=tmp_path / "out", setup=setup)
     assert not results.errors
-    names = [row[0].system for row in results.rows]
+    names = results.systems
     assert len(names) == 8 and "socratic(oracle) → mini → tiny@3" in names
     for record in results.records:
         assert str(System.parse(record.system, setup)) == record.system

@@ -15,7 +15,7 @@ from r2med.foundation.core.names import kind_of
 from r2med.foundation.core.needs import Size
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.models.llm.chat import Failure, RawAnswer, ToolCall
 from r2med.systems.agents.tool_rules import CONTINUE, LAST_TURN, NO_ROOM
 from r2med.systems.agents.tools import RANKING_TOOLS, stop_tags, tagged_call
@@ -251,7 +251,7 @@ def test_what_cannot_be_meant_is_one_line(store, typed, says):
     with pytest.raises(UserError) as error:
         call = parse_stage(typed)[0]
         runtime = Runtime(base_url="http://127.0.0.1:1/v1", store=store)
-        stage(call, kind_of(call.name)).check([], runtime)
+        stage_of(call, kind_of(call.name)).check([], runtime)
     assert says in str(error.value) and "\n" not in str(error.value)
 
 

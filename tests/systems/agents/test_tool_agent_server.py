@@ -17,7 +17,7 @@ from r2med import System, UserError, evaluate
 from r2med.data import Query, load
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import Price
 from support import chat_server as api
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 
 def expanded(server: api.Server, home: Path, spec: str, **changes: Any) -> Any:
     runtime = setup(server, home, **changes)
-    retriever = Ready(stage(parse_stage(spec)[0], "retrieve"), runtime)
+    retriever = Ready(stage_of(parse_stage(spec)[0], "retrieve"), runtime)
     return ranked(retriever, load("demo/Biology", runtime.store), runtime.store)
 
 

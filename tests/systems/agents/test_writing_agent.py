@@ -7,7 +7,7 @@ from r2med.data import Query
 from r2med.foundation.core.needs import Size
 from r2med.foundation.core.spec import encoded, parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.models.llm.llm_cards import LLMS
 from support.agents import agent, dataset, scripted
 from support.datasets import r2med_folder
@@ -19,7 +19,7 @@ SETUP = Runtime(base_url="http://127.0.0.1:1/v1")
 
 def built(spec, store, setup=SETUP):
     (call,) = parse_stage(spec)
-    return Ready(stage(call, "expand"), setup.with_settings(store=store))
+    return Ready(stage_of(call, "expand"), setup.with_settings(store=store))
 
 
 def is_recorded(expander):

@@ -6,7 +6,7 @@ from r2med import System, UserError, load
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import retriever, stage
+from r2med.foundation.runtime.stages import retriever_of, stage_of
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.expand.generate import Generated
 from r2med.systems.retrieve.bm25 import BM25
@@ -18,7 +18,7 @@ ENDPOINT = Runtime(base_url="http://127.0.0.1:9/v1")
 
 def parsed(spec):
     [call] = parse_stage(spec)
-    return stage(call, "expand")
+    return stage_of(call, "expand")
 
 
 def test_an_llm_with_a_card_or_an_endpoint_is_asked_and_others_are_read():
@@ -109,7 +109,7 @@ def test_what_searches_between_rounds_runs_as_the_flags_say():
     ],
 )
 def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
-    assert str(parsed(spec).feeding(retriever(parse_stage(fed_retriever))).first) == searches
+    assert str(parsed(spec).feeding(retriever_of(parse_stage(fed_retriever))).first) == searches
 
 
 def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():
@@ -120,7 +120,7 @@ def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():
 
 def test_other_expansions_do_not_depend_on_what_they_feed():
     made = parsed("hyde(gpt4)")
-    assert made.feeding(retriever(parse_stage("bm25(scorer=lucene)"))) is made
+    assert made.feeding(retriever_of(parse_stage("bm25(scorer=lucene)"))) is made
 
 
 def test_a_folder_of_prompts_may_have_signs_of_the_grammar_in_its_name(tmp_path):

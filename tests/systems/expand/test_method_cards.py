@@ -9,7 +9,7 @@ from r2med.foundation.core.names import known_names, stage_class
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.expand.generate import Generated
 from r2med.systems.expand.method_cards import METHODS, MethodCard
@@ -56,7 +56,7 @@ def plugin(tmp_path, monkeypatch):
 
 def asking(name, store, llm):
     [call] = parse_stage(name)
-    expander, setup = stage(call, "expand"), Setup(base_url="http://127.0.0.1:9/v1", store=store)
+    expander, setup = stage_of(call, "expand"), Setup(base_url="http://127.0.0.1:9/v1", store=store)
     opened = expander.opened(Runtime(setup))
     runtime = ScriptedRuntime(llm, opened.card, opened.prompts, setup=setup)
     assert expander.asks(runtime)

@@ -9,7 +9,7 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.models.llm.cleaning import VERSION
 from r2med.systems.expand.expansion import Expansion
@@ -33,7 +33,7 @@ METHODS = ("hyde", "query2doc", "lamer", "search-r1", "search-o1")
 
 
 def opened(method, llm, folder=None, **settings):
-    expander = stage(Call(method, (llm,), tuple(settings.items())), "expand")
+    expander = stage_of(Call(method, (llm,), tuple(settings.items())), "expand")
     return Ready(expander, Runtime(recorded=True, generations=folder))
 
 

@@ -13,7 +13,7 @@ from r2med.foundation.core.needs import Size
 from r2med.foundation.core.spec import parse_stage, printed_system
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.models.llm.chat import Failure, RawAnswer
 from r2med.models.llm.journal import answers_by_model
@@ -50,7 +50,7 @@ def dataset():
 def scripted(spec, llm, store):
     """Return the expansion of a spec before BM25, whose LLM is scripted."""
     [call] = parse_stage(spec)
-    expander = stage(call, "expand").feeding(BM)
+    expander = stage_of(call, "expand").feeding(BM)
     setup = Setup(base_url="http://127.0.0.1:9/v1", store=store)
     opened = expander.opened(Runtime(setup))
     runtime = ScriptedRuntime(llm, opened.card, opened.prompts, setup=setup)
@@ -375,7 +375,7 @@ def test_recorded_texts_are_searched_apart_too(dataset, store, tmp_path):
     found = {}
     for spec in ("hyde(gpt4, join=runs)", "queries(gpt4)", "bge-reasoner-rewriter"):
         [call] = parse_stage(spec)
-        expander = stage(call, "expand")
+        expander = stage_of(call, "expand")
         assert expander.is_recorded(runtime)
         found[spec] = [texts(query) for query in expander.expand(dataset, runtime).queries]
     assert found["hyde(gpt4, join=runs)"] == [[("hives", 1.0), ("face", 1.0)], [("lips", 1.0)], []]
@@ -393,7 +393,7 @@ def test_recorded_texts_of_rounds_are_read_before_any_retriever(dataset, store, 
 def test_how_texts_are_searched_apart_is_in_the_key_of_recorded_texts(dataset, tmp_path, store):
     runtime = Runtime(recorded=True, generations=tmp_path, store=store)
     keys = [
-        stage(parse_stage(spec)[0], "expand").key(dataset, runtime)
+        stage_of(parse_stage(spec)[0], "expand").key(dataset, runtime)
         for spec in ("hyde(gpt4)", "hyde(gpt4, join=runs)", "hyde(gpt4, join=runs, fuse=sum)")
     ]
     assert "apart" not in keys[0]

@@ -7,7 +7,7 @@ import pytest
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.models.llm.chat import ChatRequest, Failure, Generation
 from r2med.systems.rerank.llm_answers import read_order, read_scores
 from r2med.systems.rerank.llm_prompts import Question, RerankPrompts, open_prompts
@@ -100,7 +100,7 @@ def test_a_fault_of_two_fields_together_has_one_colon(tmp_path: Path) -> None:
 def test_settings_that_a_card_cannot_follow_are_refused(spec: str, fault: str) -> None:
     [call] = parse_stage(spec)
     with pytest.raises(UserError, match=re.escape(fault)):
-        stage(call, "rerank")
+        stage_of(call, "rerank")
 
 
 def test_a_run_in_which_no_window_is_full_says_so(tmp_path: Path) -> None:

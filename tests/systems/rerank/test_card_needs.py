@@ -8,7 +8,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.needs import Size
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.models.llm.llm_cards import LLMS
 from r2med.systems.rerank.llm_reranker_cards import LLM_RERANKERS
@@ -75,7 +75,9 @@ def test_an_api_may_say_what_it_lacks(home: Path) -> None:
 def test_a_plan_says_how_to_serve_the_model(home: Path) -> None:
     for spec in ("rank1-7b@10", "grouprank(qwen3-32b)@10"):
         [call] = parse_stage(spec)
-        [plan] = stage(call, "rerank").needs(Size(1, 1), Runtime(store=Store(home)))
+        [plan] = stage_of(call, "rerank").needs(Size(1, 1), Runtime(store=Store(home)))
         assert "needs a server: start `vllm serve " in plan.missing
-        [plan] = stage(call, "rerank").needs(Size(1, 1), Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1"))
+        [plan] = stage_of(call, "rerank").needs(
+            Size(1, 1), Runtime(store=Store(home), base_url="http://127.0.0.1:9/v1")
+        )
         assert plan.missing == ""

@@ -15,7 +15,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.systems.rerank import pair_scores
 from r2med.systems.rerank.reranking import Reranked
@@ -110,7 +110,7 @@ def test_no_server_is_one_line(home: Path) -> None:
 def planned(spec: str, **settings: Any) -> Needs:
     [call] = parse_stage(spec)
     sizes = [Size(10, 5000, 200, 400), Size(5, 20, 200, 400)]
-    first, second = (stage(call, "rerank").needs(size, Runtime(**settings))[0] for size in sizes)
+    first, second = (stage_of(call, "rerank").needs(size, Runtime(**settings))[0] for size in sizes)
     return first + second
 
 

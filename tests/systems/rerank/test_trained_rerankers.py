@@ -17,7 +17,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.names import known_names, stage_class
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.models.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.models.llm.llm_cards import LLMS, sampling_of
 from r2med.systems.rerank.llm_prompts import open_prompts
@@ -456,7 +456,7 @@ def test_ties_by_id_are_ordered_as_the_authors_evaluation_does(tmp_path: Path) -
 
 def test_rankgpt_and_setwise_ask_at_temperature_0_and_another_can_be_given() -> None:
     def temperature(spec: str) -> float | None:
-        declared = stage(parse_stage(spec)[0], "rerank")
+        declared = stage_of(parse_stage(spec)[0], "rerank")
         assert isinstance(declared, LLMRerankerStage)
         return sampling_of(declared.llm_card(Setup())).temperature
 

@@ -9,8 +9,7 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import retriever
-from r2med.foundation.runtime.stages import Stage
+from r2med.foundation.runtime.stages import Stage, retriever_of
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.fused_rankings import METHODS
 from r2med.systems.retrieve.fusion import Fusion
@@ -183,7 +182,7 @@ def test_a_fusion_prints_as_it_is_typed():
     settings = {"method": "minmax", "weights": (1.0, 2.5), "queries": ("both",), "depth": 100}
     expected = "fuse(bm25+bm25(k1=2), method=minmax, weights=1:2.5, queries=both, depth=100)"
     assert str(Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)) == expected
-    assert retriever(parse_stage(expected)) == Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)
+    assert retriever_of(parse_stage(expected)) == Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)
 
 
 def test_the_depth_limits_the_documents_of_each_part(store):

@@ -5,7 +5,7 @@ from functools import partial
 from r2med.data import Corpus, Query
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import retriever
+from r2med.foundation.runtime.stages import retriever_of
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25
 from r2med.systems.retrieve.bm25.index import VOCABULARY_RATIO
@@ -38,7 +38,7 @@ def test_bm25_finds_the_same_alone_and_among_many_queries(tmp_path):
 
 def test_a_live_fusion_finds_the_same_and_saves_nothing(tmp_path):
     spec = "fuse(bm25+fuse(bm25(scorer=lucene)+bm25(k1=2)), weights=1:2, depth=3)"
-    fusion, data, store = retriever(parse_stage(spec)), dataset_of(CORPUS), Store(tmp_path / "live", "live")
+    fusion, data, store = retriever_of(parse_stage(spec)), dataset_of(CORPUS), Store(tmp_path / "live", "live")
     kept, live = Runtime(store=Store(tmp_path / "kept")), Runtime(store=store)
     stored_search(fusion, data, ASKED, 1, live)
     before = sorted(store.root.rglob("*"))

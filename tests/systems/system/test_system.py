@@ -9,7 +9,7 @@ from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import stage
+from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25
 
@@ -47,7 +47,7 @@ def test_a_spec_has_one_canonical_name(spec, name):
     st.sampled_from(["", "hyde(author)", "search-r1(qwen_7b_ins)", "rocchio(terms=5)"]),
 )
 def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
-    before = stage(parse_stage(expander)[0], "expand") if expander else None
+    before = stage_of(parse_stage(expander)[0], "expand") if expander else None
     system = System(BM25(scorer=scorer, k1=k1, b=b), before)
     assert System.parse(system.name) == system
 

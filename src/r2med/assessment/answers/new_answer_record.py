@@ -22,7 +22,7 @@ from r2med.evaluation.records.answer_words import SEARCHED, AnswerForm, Conditio
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.record import ANSWERS_SUFFIX, FORMATS, Record, record_key
 from r2med.evaluation.records.record_facts import StageFacts
-from r2med.evaluation.records.record_paths import file_stem, slug
+from r2med.evaluation.records.record_paths import slug
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.new_record import time_of_naming
 from r2med.foundation.core.cost import NOTHING, Cost, total
@@ -40,7 +40,7 @@ _SYSTEM_BYTES, _READER_BYTES = 110, 50
 
 def answer_record_path(out: Path, system: str, dataset: str, reader: str, key: str) -> Path:
     """Return the path of an answer record, in the folder of the records of its dataset."""
-    name = f"{file_stem(system, _SYSTEM_BYTES)}__{file_stem(reader, _READER_BYTES)}-{key[:10]}{ANSWERS_SUFFIX}"
+    name = f"{slug(system, _SYSTEM_BYTES)}__{slug(reader, _READER_BYTES)}-{key[:10]}{ANSWERS_SUFFIX}"
     return out.joinpath(*map(slug, dataset.split("/")), name)
 
 

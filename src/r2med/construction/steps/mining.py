@@ -19,8 +19,7 @@ from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.pool_contributions import SOURCE, contributions
 from r2med.data.corpus import Corpus, store_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.problems import Problems
-from r2med.data.source_rows import DocumentRow
+from r2med.data.problems import DocumentRow, Problems
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.spec import split
 from r2med.foundation.runtime.runtime import Runtime
@@ -102,7 +101,7 @@ class Mine(Step, kind="build"):
 
 def members(committee: str, runtime: Runtime) -> list[System]:
     """Return the systems of a committee. Raises UserError if it is empty, or names an unknown or repeated system."""
-    systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+", committee)]
+    systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+")]
     if len({system.name for system in systems}) < len(systems):
         raise UserError(f"mine: committee={committee} names a system twice")
     for system in systems:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 from r2med.data.layouts.hub_tables import HubTables
-from r2med.data.problems import Problems
+from r2med.data.problems import DocumentRow, Problems
 from r2med.data.qrels_file import read_judgements
 from r2med.data.source_rows import (
     DocumentLine,
-    DocumentRow,
     JudgementRow,
     QueryLine,
     QueryRow,

@@ -16,13 +16,12 @@ from typing import Any
 from pydantic import field_validator
 
 from r2med.data.layouts.hub_listing import HubTable, Role, config_files
-from r2med.data.problems import Problems
+from r2med.data.problems import DocumentRow, Problems
 from r2med.data.qrels_file import read_judgements
 from r2med.data.source_rows import (
     AnyRow,
     AspectRow,
     DocumentLine,
-    DocumentRow,
     Id,
     JudgementLine,
     JudgementRow,

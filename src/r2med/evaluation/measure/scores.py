@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from r2med.data.runs.run import Run, as_scores
 from r2med.evaluation.measure.aspect_scores import aspect_values
-from r2med.evaluation.measure.measures import ASPECT_MEASURES, Measure
+from r2med.evaluation.measure.measures import ASPECT_MEASURES, DEFAULT_MEASURES, Measure
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.text.plurals import counted
 
 if TYPE_CHECKING:
-    from r2med.data.dataset import Aspects
+    from r2med.data.dataset import Aspects, Dataset
 
 Floats = npt.NDArray[np.float64]
 
@@ -108,6 +108,13 @@ def score_run(
     return Scores(queries, known)
 
 
+def dataset_scores(dataset: Dataset, run: Run, measures: Iterable[Measure | str] = DEFAULT_MEASURES) -> Scores:
+    """Return the scores of a run: `measures` as far as qrels give them, and those of aspects if the dataset has any."""
+    parsed = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
+    from_qrels = [measure for measure in parsed if measure.from_qrels]
+    return score_run(dataset.qrels, run, from_qrels, aspects=dataset.aspects or None)
+
+
 def relevant_ranks(
     qrels: Mapping[str, Mapping[str, int]], run: Run | Mapping[str, Mapping[str, float]]
 ) -> dict[str, dict[str, int]]:
@@ -169,15 +176,6 @@ class Ranking:
                 grades[line, rank - 1] = judged[document]
         return cls(grades, ideal, np.count_nonzero(ideal, axis=1).astype(np.float64))
 
-    @cached_property
-    def hits(self) -> Floats:
-        """The number of relevant documents down to each rank."""
-        return np.cumsum(self.grades > 0, axis=1, dtype=np.float64)
-
-
-def _cut(values: Floats, cutoff: int | None) -> Floats:
-    return values if cutoff is None else values[:, :cutoff]
-
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
     """Return top / bottom, or 0 for a query without relevant documents."""
@@ -189,25 +187,26 @@ def _dcg(grades: Floats) -> Floats:
 
 
 def _ndcg(ranking: Ranking, cutoff: int | None) -> Floats:
-    return _ratio(_dcg(_cut(ranking.grades, cutoff)), _dcg(_cut(ranking.ideal, cutoff)))
+    return _ratio(_dcg(ranking.grades[:, :cutoff]), _dcg(ranking.ideal[:, :cutoff]))
 
 
 def _average_precision(ranking: Ranking, cutoff: int | None) -> Floats:
-    precision = _cut(ranking.hits, cutoff) / np.arange(1, _cut(ranking.hits, cutoff).shape[1] + 1)
-    return _ratio((precision * (_cut(ranking.grades, cutoff) > 0)).sum(axis=1), ranking.relevant)
+    relevant = ranking.grades[:, :cutoff] > 0
+    precision = np.cumsum(relevant, axis=1, dtype=np.float64) / np.arange(1, relevant.shape[1] + 1)
+    return _ratio((precision * relevant).sum(axis=1), ranking.relevant)
 
 
 def _recall(ranking: Ranking, cutoff: int | None) -> Floats:
-    return _ratio((_cut(ranking.grades, cutoff) > 0).sum(axis=1, dtype=np.float64), ranking.relevant)
+    return _ratio((ranking.grades[:, :cutoff] > 0).sum(axis=1, dtype=np.float64), ranking.relevant)
 
 
 def _precision(ranking: Ranking, cutoff: int | None) -> Floats:
     assert cutoff is not None
-    return np.asarray((_cut(ranking.grades, cutoff) > 0).sum(axis=1) / cutoff)
+    return np.asarray((ranking.grades[:, :cutoff] > 0).sum(axis=1) / cutoff)
 
 
 def _reciprocal_rank(ranking: Ranking, cutoff: int | None) -> Floats:
-    relevant = _cut(ranking.grades, cutoff) > 0
+    relevant = ranking.grades[:, :cutoff] > 0
     if not relevant.shape[1]:
         return np.zeros(len(relevant))
     return np.where(relevant.any(axis=1), 1.0 / (relevant.argmax(axis=1) + 1), 0.0)

@@ -8,8 +8,8 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.data.runs.run import Run
-from r2med.evaluation.measure.dataset_scores import dataset_scores
 from r2med.evaluation.measure.measures import DEFAULT_MEASURES, Measure
+from r2med.evaluation.measure.scores import dataset_scores
 from r2med.evaluation.records.record_facts import DatasetFacts, OverlayFacts, QueryFacts
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, fiel
 
 from r2med.evaluation.records.answer_facts import AnswerFacts
 from r2med.evaluation.records.record_facts import DatasetFacts, FileFacts, QueryFacts, RecordPart, RunFacts, StageFacts
-from r2med.evaluation.records.repeats import repeat_of, with_valid_repeat
+from r2med.evaluation.records.repeats import REPEAT, repeat_of
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import digest
@@ -94,7 +94,13 @@ class Record(RecordPart):
     @field_validator("settings")
     @classmethod
     def _has_valid_repeat(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        return with_valid_repeat(settings)
+        from r2med.foundation.runtime.setup import MOST_REPEATS  # not at the top: reading a record loads few modules
+
+        repeat = settings.get(REPEAT, 1)
+        if type(repeat) is not int or not 1 <= repeat < MOST_REPEATS:
+            most = MOST_REPEATS - 1
+            raise ValueError(f"the repeat in its settings is {str(repeat)[:20]!r}; it must be from 1 to {most}")
+        return settings
 
     @model_serializer(mode="wrap")
     def _only_what_it_has(self, as_json: SerializerFunctionWrapHandler) -> dict[str, Any]:

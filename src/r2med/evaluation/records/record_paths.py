@@ -31,7 +31,7 @@ def record_path(out: Path, name: str, dataset: str, key: str, apart: str = "") -
     A record that is set `apart` has a name by which no board or comparison finds it.
     """
     ending = APART_SUFFIX if apart else ".json"
-    return out.joinpath(*map(slug, dataset.split("/")), f"{file_stem(name)}-{key[:10]}{ending}")
+    return out.joinpath(*map(slug, dataset.split("/")), f"{slug(name)}-{key[:10]}{ending}")
 
 
 def files_beside(path: Path) -> FilesBeside:
@@ -39,11 +39,7 @@ def files_beside(path: Path) -> FilesBeside:
     return FilesBeside(*map(path.with_suffix, (".trec.gz", ".traces.json", ".generated.jsonl")))
 
 
-def slug(name: str) -> str:
-    """Return a name that can be a file name. Other characters become underscores."""
-    return re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"
-
-
-def file_stem(name: str, size: int = LONGEST) -> str:
-    """Return a name that can begin a file name, with at most `size` bytes."""
-    return slug(name).encode()[:size].decode(errors="ignore")
+def slug(name: str, size: int = LONGEST) -> str:
+    """Return a name that can begin a file name, with at most `size` bytes. Other characters become underscores."""
+    words = re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"
+    return words.encode()[:size].decode(errors="ignore")

@@ -22,19 +22,6 @@ def repeat_setting(repeat: int) -> dict[str, int]:
     return {REPEAT: repeat} if repeat else {}
 
 
-def with_valid_repeat(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings unchanged. Raises ValueError if the number of their repeat is not one that a run can have."""
-    from r2med.foundation.runtime.setup import MOST_REPEATS  # not at the top: reading a record loads few modules
-
-    repeat = settings.get(REPEAT, 1)
-    if type(repeat) is not int or not 1 <= repeat < MOST_REPEATS:
-        most = MOST_REPEATS - 1
-        raise ValueError(
-            f"the repeat in its settings is {str(repeat)[:20]!r}; it must be a whole number from 1 to {most}"
-        )
-    return settings
-
-
 def stages_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a record that are known beforehand and equal in all repeats.
 

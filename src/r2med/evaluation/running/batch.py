@@ -11,13 +11,13 @@ from typing import Any
 from r2med.data import Dataset
 from r2med.data.dataset_word import DatasetWord, each_dataset
 from r2med.data.loading import announce_fetching, load_dataset
-from r2med.evaluation.measure.measures import HEADLINE_MEASURE, recorded_measure
+from r2med.evaluation.measure.measures import recorded_measure
 from r2med.evaluation.records.lock_file import Lock
 from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.records.system_names import name_fault
 from r2med.evaluation.running.evaluation import DEPTH, evaluated
 from r2med.evaluation.running.lock_check import check_lock
-from r2med.evaluation.running.results import Results, SystemResults
+from r2med.evaluation.running.results import MEASURE, Results, SystemResults
 from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.runtime.runtime import Runtime, check_repeats
@@ -42,7 +42,7 @@ class RunPlan:
     runtime: Runtime
     k: int = DEPTH
     """Number of documents that are asked for, for each query."""
-    measure: str = str(HEADLINE_MEASURE)
+    measure: str = MEASURE
     """The measure of tables."""
     repeats: int = 1
     """Number of runs of a system that varies."""
@@ -170,7 +170,7 @@ def plan_run(
     specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker, runtime) for reranker in rerank]
     made = [system for system in systems if isinstance(system, System)]
-    shown = recorded_measure(measure or str(HEADLINE_MEASURE))
+    shown = recorded_measure(measure) if measure else MEASURE
     if decided := Lock.read(lock) if lock else None:
         _check_is_locked(lock, decided, repeats, measure and shown)
         repeats, k, shown = decided.repeats, k or decided.k, decided.measure

@@ -321,27 +321,26 @@ def score_table(results: Results) -> Table:
     averages = results.averages if len(results.datasets) > 1 else {}
     heads = [short_name(name) for name in results.datasets]
     heads += ["Avg" if label == AVERAGE else f"Avg {label}" for label in averages]
-    rows = []
+    scores = {}
     for row in results.rows:
-        scores = row.scores(results.measure)
-        rows.append([*scores, *(average(scores, columns) for columns in averages.values())])
-    table = points_table("system", heads, results.systems, rows)
+        of_datasets = row.scores(results.measure)
+        scores[row.system] = [*of_datasets, *(average(of_datasets, columns) for columns in averages.values())]
+    table = points_table("system", heads, scores)
     if results.repeats == 1 and not any(record.varies for record in results.records):
         return table
     with_runs = [[*cells, row.shown_runs] for cells, row in zip(table.rows, results.rows, strict=True)]
     return Table([*table.columns, Column("runs")], with_runs)
 
 
-def points_table(
-    corner: str, heads: Sequence[str], systems: Sequence[str], rows: Sequence[Sequence[float | None]]
-) -> Table:
-    """Return a table of scores × 100 with a row for each system. The best score of each column is bold."""
-    best = [max((score for score in column if score is not None), default=None) for column in zip(*rows, strict=True)]
-    cells: list[list[Value | Marked]] = []
-    for system, row in zip(systems, rows, strict=True):
-        is_best = [score == top and len(rows) > 1 for score, top in zip(row, best, strict=True)]
-        cells.append([system, *(Marked(points(score), bold) for score, bold in zip(row, is_best, strict=True))])
-    return Table([Column(corner), *(Column(head, "score") for head in heads)], cells)
+def points_table(corner: str, heads: Sequence[str], scores: Mapping[str, Sequence[float | None]]) -> Table:
+    """Return a table of scores × 100, of system -> its scores. The best score of each column is bold."""
+    columns = zip(*scores.values(), strict=True)
+    best = [max((score for score in column if score is not None), default=None) for column in columns]
+    rows: list[list[Value | Marked]] = []
+    for system, row in scores.items():
+        is_best = [score == top and len(scores) > 1 for score, top in zip(row, best, strict=True)]
+        rows.append([system, *(Marked(points(score), bold) for score, bold in zip(row, is_best, strict=True))])
+    return Table([Column(corner), *(Column(head, "score") for head in heads)], rows)
 
 
 def points(score: float | None) -> float | None:

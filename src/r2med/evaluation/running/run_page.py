@@ -91,9 +91,9 @@ def _more_tables(results: Results) -> tuple[list[Table], list[str]]:
     """Return the tables of averages by task, costs and aspects, and explanations of the terms of all tables."""
     tables = []
     if by_task := averages_by_task(results):
-        scores = [row.scores(results.measure) for row in results.rows]
-        means = [[average(row, columns) for columns in by_task.values()] for row in scores]
-        tables.append(points_table("average by task", list(by_task), results.systems, means))
+        scores = {row.system: row.scores(results.measure) for row in results.rows}
+        means = {name: [average(row, columns) for columns in by_task.values()] for name, row in scores.items()}
+        tables.append(points_table("average by task", list(by_task), means))
     tables.append(_costs(results))
     captions = list(_captions(results))
     if by_aspects := list(_aspect_tables(results)):
@@ -120,11 +120,12 @@ def _repeat_table(results: Results) -> Table:
 def _aspect_tables(results: Results) -> Iterator[Table]:
     """Yield for each dataset with aspects a table of their measures."""
     names = list(map(str, ASPECT_MEASURES))
-    for dataset, *column in zip(results.datasets, *(row.cells for row in results.rows), strict=True):
-        means = [cell.means if cell else {} for cell in column]
-        if any(names[0] in mean for mean in means):
-            rows = [[mean.get(name) for name in names] for mean in means]
-            yield points_table(f"aspects of {short_name(dataset)}", names, results.systems, rows)
+    for number, dataset in enumerate(results.datasets):
+        cells = {row.system: row.cells[number] for row in results.rows}
+        means = {system: cell.means if cell else {} for system, cell in cells.items()}
+        if any(names[0] in mean for mean in means.values()):
+            scores = {system: [mean.get(name) for name in names] for system, mean in means.items()}
+            yield points_table(f"aspects of {short_name(dataset)}", names, scores)
 
 
 def _costs(results: Results) -> Table:

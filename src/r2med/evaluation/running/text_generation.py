@@ -17,7 +17,7 @@ from r2med.evaluation.running.planning import planned_data, prompt_notes, summed
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.names import kind_of, known_names, stage_class
 from r2med.foundation.core.spec import Call, parse_stage
-from r2med.foundation.runtime import stage_table
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.stages import Stage
 from r2med.foundation.store.files import refuse_other_case
@@ -124,7 +124,7 @@ def plan_generation(method: str, data: Sequence[str | Path | Dataset], llm: str,
     call = _call(method, llm)
     for name in call.arguments:
         resolve_llm(name, runtime.setup)
-    expander = stage_table.stage(call, "expand")
+    expander = stages.stage_of(call, "expand")
     return GenerationPlan(call, expander, each_dataset(data), runtime)
 
 

@@ -131,7 +131,7 @@ def _first_braces_replaced(text: str, spec: str) -> list[str]:
     if start < 0:  # a choice of other braces had no braces of its own
         return [text]
     end = start + _closing(text[start:])
-    choices = [choice.strip() for choice in split(text[start + 1 : end], ",", spec)]
+    choices = [choice.strip() for choice in split(text[start + 1 : end], ",")]
     if not all(choices):
         raise UserError(f"{spec!r} has braces with an empty choice: write values and commas, as in NAME@{{10,20}}")
     return [f"{text[:start]}{choice}{text[end + 1 :]}" for choice in choices]
@@ -145,7 +145,7 @@ def parse(spec: str) -> Calls:
     """Return the stages of a system, each as the calls to be fused."""
     _check_balance(spec)  # as typed, so that positions in messages are those of the user
     _refuse_braces(spec)
-    return tuple(_fused(stage, spec) for stage in split(spec.replace("->", "→"), "→", spec))
+    return tuple(_fused(stage, spec) for stage in split(spec.replace("->", "→"), "→"))
 
 
 def parse_stage(text: str) -> tuple[Call, ...]:
@@ -180,7 +180,7 @@ def joined_stages(stages: Iterable[object]) -> str:
 
 def _fused(text: str, spec: str) -> tuple[Call, ...]:
     """Return the calls of one stage."""
-    return tuple(_call(part, spec) for part in split(text, "+", spec))
+    return tuple(_call(part, spec) for part in split(text, "+"))
 
 
 def bracketed(calls: Calls) -> Call:
@@ -211,7 +211,8 @@ def _call(text: str, spec: str) -> Call:
             hint = f"write a stage before and after every arrow, as in {_EXAMPLE}"
         raise UserError(f"cannot read {text!r} in the system {spec!r}: {hint}")
     arguments, settings = [], []
-    for argument in split(rest[:-1], ",", spec) if paren else []:
+    _check_balance(rest[:-1], spec)  # as in a(b)(c), whose last sign does not close the first parenthesis
+    for argument in split(rest[:-1], ",") if paren else []:
         key, equals, value = _key_value(argument.strip())
         if equals:
             settings.append((key, value))
@@ -241,9 +242,8 @@ def _key_value(argument: str) -> tuple[str, str, str]:
     return key.strip(), equals, argument[len(key) + 1 :].strip() if equals else ""
 
 
-def split(text: str, mark: str, spec: str) -> list[str]:
+def split(text: str, mark: str) -> list[str]:
     """Split a text at each mark outside parentheses, brackets and braces."""
-    _check_balance(text, spec)
     parts, depth, start = [], 0, 0
     for index, character in enumerate(text):
         depth += (character in "([{") - (character in ")]}")

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.fields import FieldInfo
 
 from r2med.foundation.core.errors import UserError, expected_type, nearest
 from r2med.foundation.core.foreign_code import foreign_code
 from r2med.foundation.core.keys import changed_values
+from r2med.foundation.core.names import Kind, stage_class
 from r2med.foundation.core.needs import Needs, Size
-from r2med.foundation.core.spec import Call
+from r2med.foundation.core.spec import Call, parse_stage
 
 if TYPE_CHECKING:  # a list of stages must not load the engine and the network
     from r2med.foundation.runtime.runtime import Runtime
@@ -227,6 +228,18 @@ METHODS: Mapping[str, str] = {
 """Kind of stage -> the method that does its work."""
 
 
+def stage_of(call: Call, kind: Kind) -> Stage:
+    """Return the stage of a call. Raises UserError if no stage of this kind has the name, or a setting is wrong."""
+    declared: type[Stage] = stage_class(call.name, kind)
+    return declared.parse(call)
+
+
+def retriever_of(calls: Sequence[Call]) -> Stage:
+    """Return the retriever of a call. Several calls are fused."""
+    parts = tuple(stage_of(call, "retrieve") for call in calls)
+    return parts[0] if len(parts) == 1 else stage_class("fuse", "retrieve")(name="fuse", parts=parts)
+
+
 def described(value: Any) -> str:
     """Return a value of the user's code by its class, for messages."""
     return "None" if value is None else type(value).__qualname__
@@ -292,6 +305,24 @@ SignedNumbers = Annotated[tuple[Annotated[float, Field(ge=-1e9, le=1e9)], ...], 
 """Numbers joined by colons that may be negative, as in weights=1:-0.5."""
 Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
 """Words joined by colons."""
+
+
+def _retriever(value: Any) -> Any:
+    return retriever_of(parse_stage(value)) if isinstance(value, str) else value
+
+
+def _retrievers(value: Any) -> Any:
+    return tuple(stage_of(call, "retrieve") for call in parse_stage(value)) if isinstance(value, str) else value
+
+
+Retrieving = Annotated[Stage, BeforeValidator(_retriever), PlainSerializer(lambda value: value.settings())]
+"""A retriever as a setting, as in by=bm25(scorer=lucene)."""
+Fused = Annotated[
+    tuple[Stage, ...],
+    BeforeValidator(_retrievers),
+    PlainSerializer(lambda values: [value.settings() for value in values]),
+]
+"""Retrievers joined by plus signs."""
 
 
 def with_nested(stage: Stage) -> Iterator[Stage]:

@@ -105,13 +105,9 @@ def _without_participle(word: str) -> str:
     if word[-2:] in ("at", "bl", "iz"):
         return word + "e"
     if word[-1] == word[-2:-1]:
-        return word[:-1] if word[-1] not in "aeioulsz" and _ends_in_consonant(word) else word
+        is_consonant = word[-1] not in "aeiouy" or (word[-1] == "y" and _ends_in_y_consonant(word))
+        return word[:-1] if is_consonant and word[-1] not in "lsz" else word
     return word + "e" if _is_short(word) else word
-
-
-def _ends_in_consonant(word: str) -> bool:
-    """Return True if a word that does not end in a, e, i, o or u ends in a consonant."""
-    return word[-1] != "y" or _ends_in_y_consonant(word) is not None
 
 
 def _without_suffix(word: str) -> str:

@@ -18,8 +18,7 @@ from r2med.data.runs.run import Run
 from r2med.data.runs.run_file import decode_id, run_bytes
 from r2med.data.runs.trec import format_run
 from r2med.evaluation.measure import Measure, relevant_ranks
-from r2med.evaluation.measure.dataset_scores import dataset_scores
-from r2med.evaluation.measure.scores import Scores
+from r2med.evaluation.measure.scores import Scores, dataset_scores
 from r2med.evaluation.records.answer_facts import read_answers
 from r2med.evaluation.records.dataset_facts import dataset_facts, query_facts
 from r2med.evaluation.records.lock_file import locks_among

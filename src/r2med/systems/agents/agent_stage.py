@@ -17,8 +17,7 @@ from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.search_steps import SearchStep
 from r2med.foundation.core.spec import decoded
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Stage, argument, modules_of, with_inside
+from r2med.foundation.runtime.stages import Retrieving, Stage, argument, modules_of, with_inside
 from r2med.models.llm.chat import ChatRequest, Failure, Sampling
 from r2med.models.llm.costs import (
     answers_cost,

@@ -16,8 +16,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Stage, argument, key_of, with_nested
+from r2med.foundation.runtime.stages import Retrieving, Stage, argument, key_of, with_nested
 from r2med.models.llm.chat import Failure
 from r2med.models.llm.costs import failed_queries, failure_kinds, is_priced
 from r2med.models.llm.llm_cards import LLMCard, resolve_llm

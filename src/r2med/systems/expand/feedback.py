@@ -19,8 +19,7 @@ from pydantic import Field, field_validator, model_validator
 from r2med.data import Dataset
 from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import Stage, key_of
+from r2med.foundation.runtime.stages import Retrieving, Stage, key_of
 from r2med.foundation.text.analysers import analyser
 from r2med.foundation.text.search_languages import ENGLISH
 from r2med.systems.expand.expansion import Expansion

@@ -8,8 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.runtime.stage_table import Retrieving
-from r2med.foundation.runtime.stages import SignedNumbers, Stage, argument
+from r2med.foundation.runtime.stages import Retrieving, SignedNumbers, Stage, argument
 from r2med.models.llm.llm_cards import Cleaning, LLMCard, resolve_llm, with_own_file
 from r2med.models.prompts.templates import PROMPTS_MEANING
 from r2med.systems.expand.expansion import (

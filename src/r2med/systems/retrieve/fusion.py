@@ -19,8 +19,7 @@ from r2med.foundation.core.errors import nearest
 from r2med.foundation.core.needs import Needs, Size
 from r2med.foundation.core.spec import Call
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.runtime.stage_table import Fused
-from r2med.foundation.runtime.stages import Numbers, Stage, Words, argument, key_of
+from r2med.foundation.runtime.stages import Fused, Numbers, Stage, Words, argument, key_of
 from r2med.systems.retrieve.fused_rankings import (
     DEFAULT_DEPTH,
     METHODS_MEANING,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from r2med.foundation.core.errors import UserError, nearest
 from r2med.foundation.core.names import BUILT_IN_STAGES, Kind, kind_of, known_names, stage_class
 from r2med.foundation.core.spec import ARROW, Call, Calls, bracketed, encoded, parse, parse_stage
-from r2med.foundation.runtime import stage_table, stages
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage
 from r2med.systems.retrieve.candidates import Candidates
@@ -111,7 +111,7 @@ def declared(calls: Calls, spec: str, candidates: Path | None = None) -> Declare
     rerankers = tuple(_reranker(stage, spec, retriever) for stage in after)
     if expansion is None:
         return Declared(retriever, None, rerankers)
-    expander = stage_table.stage(expansion, "expand")
+    expander = stages.stage_of(expansion, "expand")
     check_expansion(expander, retriever)
     return Declared(retriever, expander, rerankers)
 
@@ -148,7 +148,7 @@ def _retriever(calls: Calls, spec: str, expansion: Call | None) -> Stage:
         )
     if len(calls) > 1 and expansion is None and len(first) == 1:
         _check_known(first[0].name, spec)
-    return stage_table.retriever(first)
+    return stages.retriever_of(first)
 
 
 def _check_known(name: str, spec: str) -> None:
@@ -172,7 +172,7 @@ def _reranker(calls: Sequence[Call], spec: str, retriever: Stage) -> Stage:
     [call] = calls
     if _is(calls, "expand"):
         raise UserError(f"{call} in {spec!r} is an expansion: put it before the retriever")
-    return stage_table.stage(call, "rerank")
+    return stages.stage_of(call, "rerank")
 
 
 def _is(calls: Sequence[Call], kind: Kind) -> bool:

@@ -17,7 +17,7 @@ from r2med.data.runs.run import Run
 from r2med.foundation.core.cost import stated_or_measured
 from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.core.spec import Call, Calls, joined_stages, parse, printed_system
-from r2med.foundation.runtime import stage_table, stages
+from r2med.foundation.runtime import stages
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import Stage, key_of
@@ -60,13 +60,13 @@ class System:
         if self.expander is not None:
             spec = joined_stages((call, self.name))
             raise UserError(f"{self.expander} in {spec!r} is a second expansion: a system has one")
-        expander = stage_table.stage(completed_call(call, self.runtime.setup), "expand")
+        expander = stages.stage_of(completed_call(call, self.runtime.setup), "expand")
         check_expansion(expander, self.retriever)
         return replace(self, expander=expander)
 
     def reranked(self, call: Call) -> System:
         """Return this system with one more reranker."""
-        reranker = stage_table.stage(completed_call(call, self.runtime.setup, reranks=True), "rerank")
+        reranker = stages.stage_of(completed_call(call, self.runtime.setup, reranks=True), "rerank")
         return replace(self, rerankers=(*self.rerankers, reranker))
 
     @cached_property

@@ -71,9 +71,7 @@ def llm_names(llms: Iterable[str]) -> list[str]:
 
 
 def _expansions(methods: Sequence[str], llms: Sequence[str], llms_used: bool) -> list[Call]:
-    calls = [
-        _expansion(part.strip()) for text in methods for method in variants(text) for part in split(method, ",", method)
-    ]
+    calls = [_expansion(part.strip()) for text in methods for method in variants(text) for part in split(method, ",")]
     asking = [call for call in calls if stage_class(call.name, "expand").takes == "llm"]
     typed = ", ".join(map(str, asking or calls))
     if llms and not llms_used and not any(map(_lacks_llm, calls)):

@@ -4,17 +4,18 @@ import json
 
 import pytest
 
-from r2med.cli.console import console, plain, print_json
+from r2med.cli.formats import console, print_json
 from r2med.foundation.pages.cells import Column
 from r2med.foundation.pages.page import Table
-from r2med.foundation.pages.terminal import print_table
+from r2med.foundation.pages.terminal import plain, print_table
 
 NAMES = ["a-name-without-spaces-that-is-much-longer-than-its-column", "[bold]x[/y]", "evil\x1b[31m"]
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     columns = (Column("name"), Column("tokens", "number"), Column("kind", no_wrap=True))
-    print_table(Table(columns, [(name, "1,234,567.89", "x") for name in NAMES]), console(), {})
+    with console() as output:
+        print_table(Table(columns, [(name, "1,234,567.89", "x") for name in NAMES]), output, {})
     return capsys.readouterr().out.splitlines()
 
 
@@ -29,7 +30,8 @@ def test_names_fold_and_numbers_stay_whole(capsys: pytest.CaptureFixture[str], m
 def test_a_pipe_is_as_wide_as_one_likes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     assert len(lines(capsys)) == 2 + len(NAMES)
-    console().print(plain("word " * 1000))
+    with console() as output:
+        output.print(plain("word " * 1000))
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
@@ -37,7 +39,8 @@ def test_a_table_in_a_pipe_is_not_filled_up_with_spaces(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    print_table(Table.of(("what", "here"), [("cache", "x" * 400), ("cores", "2")]), console(), {})
+    with console() as output:
+        print_table(Table.of(("what", "here"), [("cache", "x" * 400), ("cores", "2")]), output, {})
     assert [line for line in capsys.readouterr().out.splitlines() if line.endswith(" ")] == []
 
 
