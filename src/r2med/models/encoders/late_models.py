@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import MissingExtraError, UserError, check_installed
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
@@ -166,6 +166,7 @@ class LateEncoder(LocalEncoder):
     large_shard_documents: ClassVar[int] = 512  # with 300 tokens of 128 numbers they take 40 MB
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
+        check_installed(f"model {card.name}", ["sentence_transformers"])  # on a cluster this is the first to ask
         if int(version("sentence-transformers").partition(".")[0]) < RELEASES[card.loader]:
             raise MissingExtraError(f"model {card.name} ({card.loader})", "models")
         super().__init__(card, instruction, runtime)

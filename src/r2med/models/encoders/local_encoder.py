@@ -84,6 +84,8 @@ class LocalEncoder(Encoder):
         self._card = card
         self._instruction = instruction
         self._runtime = runtime
+        if card.loader == "transformers" and not card.pooling:
+            raise UserError(f"model {card.name}: its card has no pooling; use cls, mean or last")
         if card.loader == "remote-code" and not runtime.setup.trust_remote_code:
             raise not_trusted(card.name)
         if card.loader not in BACKEND_LOADERS:
