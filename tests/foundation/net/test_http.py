@@ -10,8 +10,7 @@ import pytest
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import endpoint_at
-from r2med.foundation.net.http import Client, HTTPAnswer, run_sync
-from r2med.foundation.net.retry import RequestFailed
+from r2med.foundation.net.http import Client, HTTPAnswer, RequestFailed, run_sync
 from support import chat_server as api
 from support.chat_server import Exchange, Server
 from support.keys import KEY

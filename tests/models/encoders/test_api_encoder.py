@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.foundation.net.retry import Policy
+from r2med.foundation.net.request_loop import Policy
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
 from r2med.models.encoders.api_encoder import ApiEncoder

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.net.retry import Policy
+from r2med.foundation.net.request_loop import Policy
 from support import embedding_server as api
 from support.api_encoders import HASTY, TEXTS, expected, opened
 from support.embedding_server import Server

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.net.retry import Policy
+from r2med.foundation.net.request_loop import Policy
 from r2med.models.encoders.model_cards import Side
 from support import embedding_server as api
 from support.api_encoders import TEXTS, card, expected, opened

@@ -11,7 +11,7 @@ import pytest
 
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.net.retry import Policy
+from r2med.foundation.net.request_loop import Policy
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store

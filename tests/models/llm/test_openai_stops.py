@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med.foundation.core.errors import UserError
+from r2med.foundation.net import request_loop
 from r2med.models.llm import openai
 from r2med.models.llm.chat import Failure, Generation
 from r2med.models.llm.journaled import open_chat
@@ -159,7 +160,7 @@ def test_an_endpoint_that_never_answers_is_given_up_after_a_dozen_attempts(serve
 def test_a_log_line_names_a_silent_endpoint(
     server: Server, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(openai, "NOTICE_SECONDS", 0.05)
+    monkeypatch.setattr(request_loop, "SILENT_SECONDS", 0.05)
     server.script = [api.hang]
     [outcome] = opened(server, home, idle=0.5, attempts=2).complete(numbered(1))
     assert isinstance(outcome, Generation)

@@ -9,7 +9,7 @@ import pytest
 
 from r2med import UserError
 from r2med.data import Query
-from r2med.foundation.net.retry import Policy
+from r2med.foundation.net.request_loop import Policy
 from r2med.foundation.store.holdings import clear_texts, rows_about
 from r2med.models.llm.chat import Failure
 from r2med.systems.agents import agent_stage

@@ -14,8 +14,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.version import installed_versions
 from r2med.foundation.engine.threads import cores
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at
-from r2med.foundation.net.http import Client, run_sync
-from r2med.foundation.net.retry import RequestFailed
+from r2med.foundation.net.http import Client, RequestFailed, run_sync
 from r2med.foundation.store import Store
 from r2med.models.crossencoders.rerank_apis import RERANK_APIS
 from r2med.models.encoders.devices import devices

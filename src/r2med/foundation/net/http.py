@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import json
+import math
+import re
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.endpoint import Endpoint
-from r2med.foundation.net.retry import RequestFailed, status_failure
 
 if TYPE_CHECKING:
     import ssl
@@ -26,8 +30,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Refusal = Callable[[Endpoint, int, Mapping[str, str], str], RequestFailed]
-"""Turns (endpoint, status, headers, body) of an error into the failure that it means."""
+Kind = Literal["timeout", "connection", "rate_limit", "server", "bad_request", "auth", "context_length", "invalid"]
+"""The kinds of failures of a request."""
 
 MAX_BYTES = 64 << 20
 """Maximum size of an unpacked answer in bytes, several times the longest answer of a model."""
@@ -38,14 +42,114 @@ _PACKED = ("gzip", "deflate")
 or nested encodings a piece may unpack to gigabytes."""
 
 
+class RequestFailed(Exception):  # noqa: N818 - reads as what happened
+    """A request without an answer. Its text can be shown to a user: one line with the server and without secrets."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool,
+        kind: Kind = "connection",
+        retry_after: float | None = None,
+        max_attempts: int = 0,
+        for_all: bool = False,
+        unreachable: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.again = again
+        """True if the same request may succeed later."""
+        self.kind: Kind = kind
+        self.retry_after = retry_after
+        self.max_attempts = max_attempts
+        """Number of attempts for this kind of failure. 0 means that of the policy."""
+        self.for_all = for_all
+        """True if all other requests would fail in the same way, because of the key, the model or the account."""
+        self.unreachable = unreachable
+        """True if no connection could be made."""
+
+    @property
+    def wish(self) -> str:
+        """The wait that the server asks for, as the end of a sentence."""
+        return f"; it asks to wait {self.retry_after:.0f} s" if self.retry_after else ""
+
+    def given_up(self, attempts: int, hint: str = "") -> UserError:
+        """Return the error of a command that ends, with the number of attempts and what helps."""
+        if self.unreachable:
+            hint = hint or "; check that it is running and that the base URL is right"
+        tried = f" ({attempts} attempts)" if attempts > 1 else ""
+        # An invalid answer comes from a wrong address, so the same command would fail again.
+        may_pass = self.again and self.kind != "invalid"
+        later = "; paid answers are saved; run again to continue" if may_pass else ""
+        return UserError(f"{self}{hint}{tried}{self.wish}{later}")
+
+
+# Keys are (status, True if a key was sent).
+_AUTH = {
+    (401, True): "refuses the key in {variable}",
+    (401, False): "needs a key; set the environment variable {variable}",
+    (403, True): "forbids the request to the key in {variable}",
+    (403, False): "forbids the request, which had no key; {variable} is not set",
+}
+_MARKUP = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
+
+
+def status_failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
+    """Return the failure that an HTTP status means, which may pass or is final."""
+    if (status, endpoint.has_key) in _AUTH:
+        # The body is not shown, because servers may repeat a part of the key in it.
+        reason = f"{_AUTH[status, endpoint.has_key].format(variable=endpoint.key_variable)} (HTTP {status})"
+        return RequestFailed(f"{endpoint.server} {reason}", again=False, kind="auth", for_all=status == 401)
+    kind: Kind = "server" if status >= 500 or status == 409 else "bad_request"
+    if status in (408, 429):
+        kind = "timeout" if status == 408 else "rate_limit"
+    # OpenAI reports an account without money as 429, and waiting does not help.
+    no_money = status == 429 and "insufficient_quota" in body
+    again = kind != "bad_request" and not no_money
+    wait = retry_after(headers) if again else None
+    message = endpoint.hide(error_message(body))
+    reason = f"{endpoint.server} answered HTTP {status}{': ' if message else ''}{message}"
+    return RequestFailed(reason, again=again, kind=kind, retry_after=wait, for_all=no_money)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the requested wait in seconds, from milliseconds (OpenAI), seconds or an HTTP date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        with contextlib.suppress(ValueError):
+            seconds = float(headers.get(name) or "nan") / unit
+            if math.isfinite(seconds):
+                return max(0.0, seconds)
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after") or "").timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def error_message(body: str) -> str:
+    """Return the readable message of an error body. For an HTML page, as proxies send, it is the title."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        if not _MARKUP.match(body):
+            return body
+        title = _TITLE.search(body)
+        return html.unescape(title[1]) if title else ""
+    for name in ("error", "detail", "message"):
+        if isinstance(content, dict) and content.get(name):
+            content = content[name]
+    return content if isinstance(content, str) else json.dumps(content)
+
+
+Refusal = Callable[[Endpoint, int, Mapping[str, str], str], RequestFailed]
+"""Turns (endpoint, status, headers, body) of an error into the failure that it means."""
+
+
 class Client:
     """A client of one endpoint. Use it in `async with`, inside one event loop."""
 
     def __init__(self, endpoint: Endpoint, idle: float, *, key: str = "", refusal: Refusal = status_failure) -> None:
-        """Prepare the client. If no byte arrives for `idle` seconds, the request fails.
-
-        `refusal` turns status, headers and body of an error into a failure.
-        """
+        """Prepare the client. If no byte arrives for `idle` seconds, the request fails."""
         self.endpoint = endpoint
         self._idle = idle
         self._headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "r2med"}
@@ -90,14 +194,14 @@ class Client:
                 if not response.is_success:
                     raise await self._refused(answer)
                 return await read(answer)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            failure = self._broken(error, unreachable=True)
-        except httpx2.TimeoutException:
-            failure = RequestFailed(
-                f"{self.endpoint.server} was silent for {self._idle:g} s", again=True, kind="timeout"
-            )
         except (httpx2.TransportError, httpx2.StreamError, httpx2.DecodingError) as error:
-            failure = self._broken(error)
+            unreachable = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            if isinstance(error, httpx2.TimeoutException) and not unreachable:
+                reason = f"{self.endpoint.server} was silent for {self._idle:g} s"
+                failure = RequestFailed(reason, again=True, kind="timeout")
+            else:
+                reason = f"the connection to {self.endpoint.server} failed ({type(error).__name__})"
+                failure = RequestFailed(reason, again=True, unreachable=unreachable)
         finally:
             self._free.append(connection)
         raise failure  # outside of `except`, whose exception would hold the request and with it the key
@@ -112,12 +216,8 @@ class Client:
             reason = f"{endpoint.server} answered HTTP {answer.status} and redirects to {address}; this is not followed"
             reason += "; give the final address"
             return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
-        body = await answer.read_start(_ERROR_BYTES)
+        body = await answer.read(_ERROR_BYTES)
         return self._refusal(endpoint, answer.status, answer.headers, body.decode(errors="replace"))
-
-    def _broken(self, error: Exception, unreachable: bool = False) -> RequestFailed:
-        reason = f"the connection to {self.endpoint.server} failed ({type(error).__name__})"
-        return RequestFailed(reason, again=True, unreachable=unreachable)
 
     def _connect(self) -> httpx2.AsyncClient:
         import httpx2
@@ -155,45 +255,37 @@ class HTTPAnswer:
         """Return True if the answer declares itself as one JSON text."""
         return "json" in self.headers.get("content-type", "")
 
-    async def read(self) -> bytes:
-        """Return the whole body."""
-        return b"".join([chunk async for chunk in self._chunks])
-
-    async def read_start(self, size: int) -> bytes:
-        """Return at most `size` bytes of the body."""
-        start = b""
+    async def read(self, size: int | None = None) -> bytes:
+        """Return the whole body, or its first `size` bytes."""
+        chunks: list[bytes] = []
         async for chunk in self._chunks:
-            start += chunk
-            if len(start) >= size:
+            chunks.append(chunk)
+            if size is not None and sum(map(len, chunks)) >= size:
                 break
-        return start[:size]
+        return b"".join(chunks)[:size]
 
     async def events(self) -> AsyncIterator[bytes]:
         """Yield the data of each server-sent event. Comments, which keep a connection alive, are left out.
 
         Only line feeds end a line, because JSON may contain U+2028 unescaped.
         """
-        unfinished: list[bytes] = []
         data: list[bytes] = []
-        async for chunk in self._chunks:
-            *lines, rest = chunk.split(b"\n")
-            for line in lines:
-                if unfinished:
-                    line = b"".join((*unfinished, line))
-                    unfinished = []
-                line = line.rstrip(b"\r")
-                if line.startswith(b"data:"):
-                    data.append(line[5:].removeprefix(b" "))
-                elif not line and data:
-                    yield b"\n".join(data)
-                    data = []
-            if rest:
-                unfinished.append(rest)
-        last = b"".join(unfinished).rstrip(b"\r")
-        if last.startswith(b"data:"):
-            data.append(last[5:].removeprefix(b" "))
+        async for line in self._lines():
+            if line.startswith(b"data:"):
+                data.append(line[5:].removeprefix(b" "))
+            elif not line and data:
+                yield b"\n".join(data)
+                data = []
         if data:
             yield b"\n".join(data)
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        rest = b""
+        async for chunk in self._chunks:
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line.rstrip(b"\r")
+        yield rest.rstrip(b"\r")
 
     async def drain(self, seconds: float) -> None:
         """Read the rest for at most `seconds`. A connection is reused only if its last answer was read to the end."""
@@ -234,14 +326,11 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
 
-    def body() -> None:
-        try:
-            loop.run_until_complete(asyncio.wait([task]))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:
-            loop.close()  # unlike asyncio.run, this does not wait for a thread that is looking up a host
+    async def end() -> None:
+        await asyncio.wait([task])
+        await loop.shutdown_asyncgens()
 
-    thread = threading.Thread(target=body, name="r2med-net", daemon=True)
+    thread = threading.Thread(target=loop.run_until_complete, args=(end(),), name="r2med-net", daemon=True)
     thread.start()
     try:
         while thread.is_alive():
@@ -251,4 +340,7 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
             loop.call_soon_threadsafe(task.cancel)
         thread.join(5)
         raise
+    finally:
+        if not thread.is_alive():
+            loop.close()  # unlike asyncio.run, this does not wait for a thread that is looking up a host
     return task.result()

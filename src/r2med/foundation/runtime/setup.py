@@ -20,7 +20,7 @@ from r2med.foundation.core.spec import typed_path
 
 if TYPE_CHECKING:
     from r2med.foundation.engine.work import Engine
-    from r2med.foundation.net.retry import Policy
+    from r2med.foundation.net.request_loop import Policy
     from r2med.foundation.store import Store
 else:
     Engine = Store = Any  # a list of flags must not load them
@@ -268,7 +268,7 @@ class Setup(BaseModel):
     @property
     def policy(self) -> Policy:
         """Return the retries and time limits of requests."""
-        from r2med.foundation.net.retry import Policy
+        from r2med.foundation.net.request_loop import Policy
 
         return Policy(self.concurrency, self.attempts, self.first_wait, self.deadline, self.idle)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,10 +12,8 @@ from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at, warn_before_sending
-from r2med.foundation.net.http import Client, run_sync
-from r2med.foundation.net.paid_requests import send_within_budget
-from r2med.foundation.net.retry import Policy, send
-from r2med.foundation.net.throttle import AdaptiveLimiter
+from r2med.foundation.net.http import Client, RequestFailed, run_sync
+from r2med.foundation.net.request_loop import Policy, Request, RequestLoop
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.text.unicode import to_unicode
@@ -101,12 +98,11 @@ class ApiScorer:
             if save is not None:
                 save(finished)
 
-        async def fetch() -> None:
-            async with Client(endpoint, self._policy.idle, key=key, refusal=partial(refusal, self._api)) as client:
-                calls = _Calls(client, self._api, self._card, self._policy, self._budget, keep)
-                await calls.all(self._requests(pairs))
-
-        run_sync(fetch())
+        client = Client(endpoint, self._policy.idle, key=key, refusal=partial(refusal, self._api))
+        calls = _Calls(client, self._policy, self._budget, self._api, self._card, keep)
+        unsent = run_sync(calls.run(self._requests(pairs)))
+        if unsent:
+            raise self._budget.exceeded(sum(len(request.documents) for request in unsent))
         return [scored[position] for position in range(len(pairs))]
 
     def _requests(self, pairs: Sequence[Pair]) -> list[RerankRequest]:
@@ -124,56 +120,52 @@ class ApiScorer:
         return requests
 
 
-@dataclass
-class _Calls:
-    """The requests of one call of `score`. Several run at once."""
+class _Calls(RequestLoop[RerankRequest, Any]):
+    """The requests of one call of `score`. Each answer is saved as soon as it arrives."""
 
-    client: Client
-    api: RerankApi
-    card: RerankerCard
-    policy: Policy
-    budget: Budget
-    keep: Save
+    def __init__(
+        self, client: Client, policy: Policy, budget: Budget, api: RerankApi, card: RerankerCard, keep: Save
+    ) -> None:
+        super().__init__(client, policy, budget)
+        self._api = api
+        self._card = card
+        self._keep = keep
 
-    async def all(self, requests: Sequence[RerankRequest]) -> None:
-        unsent = await send_within_budget(requests, self._price, self._send, self.budget, self.policy.concurrency)
-        if unsent:
-            raise self.budget.exceeded(sum(len(request.documents) for request in unsent))
+    def price(self, item: RerankRequest) -> float:
+        """Return the most dollars that a request may cost."""
+        return self._card.dollars(sum(item.sizes), most_searches(item.query, item.documents))
 
-    async def _send(self, request: RerankRequest, limiter: AdaptiveLimiter) -> None:
-        server = self.client.endpoint.server
-        reserved = self._price(request)
-        started, cost = time.perf_counter(), 0.0
-        try:
-            body = await send(lambda: self._ask(request), server, self.policy, limiter)
-            # Nothing waits from here to the last line. So at Ctrl-C, an answer is either saved or has not arrived yet.
-            tokens = billed_tokens(body, 0)
-            searches = billed_searches(body, len(request.documents)) if self.card.price_per_thousand_searches else 0.0
-            cost = self.card.dollars(tokens, searches)
-        finally:
-            self.budget.settle(reserved, cost)
-        count = len(request.documents)
-        scores = read_scores(body, self.api, count, server)
-        share = (time.perf_counter() - started) / count
-        shares = bill_shares(tokens, request.sizes)
-        self.keep(
+    async def attempt(self, request: Request[RerankRequest]) -> Any:
+        """Send documents once, and return the JSON of the answer."""
+        body = self._api.body(self._card.repository, request.item.query, request.item.documents)
+        answer = read_json(await self.client.post(self._api.path, body), self.client.endpoint.server)
+        request.dollars = self._card.dollars(billed_tokens(answer, 0), self._searches(request, answer))
+        return answer
+
+    async def finish(self, request: Request[RerankRequest], outcome: Any | RequestFailed) -> None:
+        """Save the scores of a request. Nothing waits here, so at Ctrl-C an answer is saved or has not arrived yet."""
+        if isinstance(outcome, RequestFailed):
+            raise outcome.given_up(request.attempts)
+        documents = request.item.documents
+        server, count = self.client.endpoint.server, len(documents)
+        scores = read_scores(outcome, self._api, count, server)
+        seconds, searches = request.seconds / count, self._searches(request, outcome) / count
+        shares = bill_shares(billed_tokens(outcome, 0), request.item.sizes)
+        self._keep(
             {
-                position: ScoredPair(score, part, seconds=share, searches=searches / count)
-                for position, score, part in zip(request.positions, scores, shares, strict=True)
+                position: ScoredPair(score, tokens, seconds=seconds, searches=searches)
+                for position, score, tokens in zip(request.item.positions, scores, shares, strict=True)
                 if score is not None
             }
         )
         if None in scores:
-            text = request.documents[scores.index(None)]
+            text = documents[scores.index(None)]
             raise UserError(f"{server}: the returned score of {text[:60]!r} is not a finite number")
 
-    async def _ask(self, request: RerankRequest) -> Any:
-        body = self.api.body(self.card.repository, request.query, request.documents)
-        return read_json(await self.client.post(self.api.path, body), self.client.endpoint.server)
-
-    def _price(self, request: RerankRequest) -> float:
-        """Return the most dollars that a request may cost."""
-        return self.card.dollars(sum(request.sizes), most_searches(request.query, request.documents))
+    def _searches(self, request: Request[RerankRequest], answer: Any) -> float:
+        """Return the number of searches on the bill of an API that is paid for searches."""
+        is_priced = self._card.price_per_thousand_searches
+        return billed_searches(answer, len(request.item.documents)) if is_priced else 0.0
 
 
 def api_endpoint(card: RerankerCard, setup: Setup) -> Endpoint:

@@ -15,7 +15,7 @@ from pydantic import Field
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.core.names import Catalogue
 from r2med.foundation.net.endpoint import Endpoint
-from r2med.foundation.net.retry import RequestFailed, status_failure
+from r2med.foundation.net.http import RequestFailed, status_failure
 from r2med.models.encoders.api_account import ApiAccount
 
 DOCUMENTS_PER_SEARCH = 100

@@ -18,10 +18,8 @@ from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.endpoint import warn_before_sending
-from r2med.foundation.net.http import Client, run_sync
-from r2med.foundation.net.paid_requests import send_within_budget
-from r2med.foundation.net.retry import Policy, send
-from r2med.foundation.net.throttle import AdaptiveLimiter
+from r2med.foundation.net.http import Client, RequestFailed, run_sync
+from r2med.foundation.net.request_loop import Policy, Request, RequestLoop
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.files import text_digest
@@ -36,8 +34,9 @@ from r2med.models.encoders.embedding_apis import (
     check_dimension,
     read_json,
 )
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, normalised
+from r2med.models.encoders.encoder import Encoder, Role, Vectors, batch_receiver, normalised
 from r2med.models.encoders.model_cards import ModelCard
+from r2med.models.encoders.ragged import Ragged
 
 _TOKENS_FORMAT = struct.Struct("<q")
 
@@ -71,7 +70,7 @@ class ApiEncoder(Encoder):
         self._endpoint = api.endpoint(runtime.setup)
         self._policy = _policy(runtime)
         self._limiter = TokenLimiter(
-            (lambda: api.load_tokenizer(self._model("document"))) if api.tokenizer else None, api.added_tokens
+            (lambda: api.load_tokenizer(model_of(card, "document"))) if api.tokenizer else None, api.added_tokens
         )
         self._store = store  # None if only its key is needed.
         self._budget = runtime.budget
@@ -94,7 +93,7 @@ class ApiEncoder(Encoder):
             "normalise": self._card.normalise,
         }
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role) -> Ragged:
         """Return one finite row per text, in order. Texts that are not in the cache are sent, each distinct text once.
 
         The cost covers all distinct texts, including those that an earlier run paid for.
@@ -113,7 +112,7 @@ class ApiEncoder(Encoder):
                 lambda paid, stored: report(paid),
             )
         cut = sum(len(short) < len(text) for short, text in zip(sent, whole, strict=True))
-        return Encoded(self._matrix([vectors[key].vector for key in keys]), self._cost(vectors, len(texts), cut))
+        return Ragged.single(self._matrix([vectors[key].vector for key in keys]), self._cost(vectors, len(texts), cut))
 
     def _cost(self, vectors: Mapping[bytes, PaidVector], texts: int, cut: int) -> Cost:
         tokens = sum(paid.tokens for paid in vectors.values())
@@ -123,21 +122,15 @@ class ApiEncoder(Encoder):
 
     def _fetch(self, texts: Mapping[bytes, str], role: Role, missing: Missing[PaidVector]) -> None:
         pending = [PendingText(key, text, self._limiter.bound(text)) for key, text in texts.items()]
-        side = self._card.side(role)
         key = self._endpoint.key() if self._api.urls or self._endpoint.has_key else ""
         endpoint = replace(self._endpoint, url=self._endpoint.url or self._api.url(key))
         warn_before_sending(endpoint, self._warned)
 
-        async def fetch() -> None:
-            async with Client(endpoint, self._policy.idle, key=key) as client:
-
-                async def ask(batch: Sequence[str]) -> Any:
-                    body = self._api.body(self._model(role), side.input_type, batch)
-                    return read_json(await client.post(self._api.path, body), endpoint.server)
-
-                await _Fetch(ask, self._api, self._policy, self._budget, self._card, missing).all(pending)
-
-        run_sync(fetch())
+        client = Client(endpoint, self._policy.idle, key=key)
+        fetch = _Fetch(client, self._policy, self._budget, self._card, role, missing)
+        unsent = run_sync(fetch.run(batches(pending, self._api)))
+        if unsent:
+            raise self._budget.exceeded(sum(map(len, unsent)))
 
     def _written(self, text: str) -> str:
         """Return a text in the form that is sent.
@@ -151,7 +144,7 @@ class ApiEncoder(Encoder):
         """Return everything that an answer depends on, except the text."""
         return {
             "provider": self._api.name,
-            "model": self._model(role),
+            "model": model_of(self._card, role),
             "endpoint": self._endpoint.digest,
             "input_type": self._card.side(role).input_type,
             **self._api.key(),
@@ -160,9 +153,6 @@ class ApiEncoder(Encoder):
     def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
         key = digest(self._answer_key(role)).encode()
         return [hashlib.sha256(key + text_digest(text)).digest() for text in sent]
-
-    def _model(self, role: Role) -> str:
-        return self._card.side(role).repository or self._card.repository or self._card.name
 
     def _memo(self) -> Memo[PaidVector]:
         store = self._store or default_store()
@@ -217,56 +207,62 @@ class PendingText:
     tokens: int
 
 
-@dataclass
-class _Fetch:
-    """The requests of one call of `encode`. Several run at once, and each answer is saved as soon as it arrives."""
+class _Fetch(RequestLoop[list[PendingText], Any]):
+    """The requests of one call of `encode`. Each answer is saved as soon as it arrives."""
 
-    ask: Callable[[Sequence[str]], Any]
-    api: EmbeddingApi
-    policy: Policy
-    budget: Budget
-    card: ModelCard
-    missing: Missing[PaidVector]
+    def __init__(
+        self,
+        client: Client,
+        policy: Policy,
+        budget: Budget,
+        card: ModelCard,
+        role: Role,
+        missing: Missing[PaidVector],
+    ) -> None:
+        super().__init__(client, policy, budget)
+        self._card = card
+        self._api = EMBEDDING_APIS[card.loader]
+        self._role: Role = role
+        self._missing = missing
+        self._dimension = card.dimension
 
-    def __post_init__(self) -> None:
-        self._dimension = self.card.dimension
+    def price(self, item: list[PendingText]) -> float:
+        """Return the most dollars that a batch may cost."""
+        return sum(pending.tokens for pending in item) * self._card.price_per_million_tokens / 1e6
 
-    async def all(self, pending: Sequence[PendingText]) -> None:
-        """Fetch and save the vectors of all texts.
+    async def attempt(self, request: Request[list[PendingText]]) -> Any:
+        """Send a batch once, and return the JSON of its answer."""
+        texts = [pending.text for pending in request.item]
+        body = self._api.body(model_of(self._card, self._role), self._card.side(self._role).input_type, texts)
+        answer = read_json(await self.client.post(self._api.path, body), self.client.endpoint.server)
+        request.dollars = self._tokens(request, answer) * self._card.price_per_million_tokens / 1e6
+        return answer
 
-        After an error or when the budget is used up, nothing new is sent. Running requests finish and are saved, and
-        then the error is raised.
-        """
-        requests = batches(pending, self.api)
-        unsent = await send_within_budget(requests, self._price, self._request, self.budget, self.policy.concurrency)
-        if unsent:
-            raise self.budget.exceeded(sum(map(len, unsent)))
-
-    async def _request(self, batch: list[PendingText], limiter: AdaptiveLimiter) -> None:
-        reserved = self._price(batch)
-        cost = 0.0
-        try:
-            texts = [pending.text for pending in batch]
-            body = await send(lambda: self.ask(texts), self.api.name, self.policy, limiter)
-            # Nothing waits from here to the last line. So at Ctrl-C, an answer is either saved or has not arrived yet.
-            tokens = billed_tokens(body, sum(pending.tokens for pending in batch), self.api.tokens)
-            cost = tokens * self.card.price_per_million_tokens / 1e6
-        finally:
-            self.budget.settle(reserved, cost)
-        answer = self.api.read(body, len(batch))
+    async def finish(self, request: Request[list[PendingText]], outcome: Any | RequestFailed) -> None:
+        """Save the vectors of a batch. Nothing waits here, so at Ctrl-C an answer is saved or has not arrived yet."""
+        if isinstance(outcome, RequestFailed):
+            raise outcome.given_up(request.attempts)
+        batch = request.item
+        answer = self._api.read(outcome, len(batch))
         good = [index for index in range(len(batch)) if index not in answer.bad]
         rows = [answer.rows[index] for index in good]
-        self._dimension = check_dimension(rows, self._dimension, self.api.name, self.card.spec)
-        shares = bill_shares(tokens, [pending.tokens for pending in batch])
-        self.missing.put({batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good})
+        self._dimension = check_dimension(rows, self._dimension, self._api.name, self._card.spec)
+        shares = bill_shares(self._tokens(request, outcome), [pending.tokens for pending in batch])
+        self._missing.put({batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good})
         if answer.bad:
             text = batch[answer.bad[0]].text
             raise UserError(
-                f"{self.api.name}: the returned embedding of {text[:60]!r} has values that are not finite numbers"
+                f"{self._api.name}: the returned embedding of {text[:60]!r} has values that are not finite numbers"
             )
 
-    def _price(self, batch: Sequence[PendingText]) -> float:
-        return sum(pending.tokens for pending in batch) * self.card.price_per_million_tokens / 1e6
+    def _tokens(self, request: Request[list[PendingText]], answer: Any) -> int:
+        """Return the tokens on the bill, or else the most that a batch may have."""
+        return billed_tokens(answer, sum(pending.tokens for pending in request.item), self._api.tokens)
+
+
+def model_of(card: ModelCard, role: Role) -> str:
+    """Return the name of the model that encodes a role, as its API knows it."""
+    return card.side(role).repository or card.repository or card.name
 
 
 def batches(pending: Sequence[PendingText], api: EmbeddingApi) -> list[list[PendingText]]:

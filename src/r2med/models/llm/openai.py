@@ -11,17 +11,16 @@ import logging
 import math
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.budget import Budget
 from r2med.foundation.net.endpoint import Endpoint, endpoint_at, warn_before_sending
-from r2med.foundation.net.http import Client, HTTPAnswer, run_sync
-from r2med.foundation.net.retry import Policy, RequestFailed, explained, given_up, try_send
-from r2med.foundation.net.throttle import AdaptiveLimiter
+from r2med.foundation.net.http import Client, HTTPAnswer, RequestFailed, run_sync
+from r2med.foundation.net.request_loop import Policy, Request, RequestLoop
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer, Usage
 from r2med.models.llm.costs import dollars, dollars_at_most, request_tokens
@@ -46,8 +45,6 @@ _BILL_SECONDS = 5.0
 """Seconds to wait for the bill after the end of an answer. Then its tokens are estimated."""
 _DRAIN_SECONDS = 0.5
 """Seconds to wait for the rest of a stream, so that its connection can be used again."""
-NOTICE_SECONDS = 15.0
-"""Seconds without any answer after which a log line says what the program waits for."""
 _MAX_EQUAL_FAILURES = 12
 """Number of equal failures without an answer between them after which an endpoint is given up."""
 DEAD_SECONDS = 60.0
@@ -118,18 +115,21 @@ class OpenAIBackend:
             )
         key = self._endpoint.key() if self._needs_key or self._endpoint.has_key else ""
         endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI_URL)
-        of_runtime = self._budget, self._without_schema
-        call = _Call(self._card, endpoint, self._policy, *of_runtime, enumerate(requests), done)
         since, reason = self._dead.get(endpoint.digest, (-math.inf, ""))
         if time.monotonic() - since < DEAD_SECONDS:
             raise UserError(reason)
         warn_before_sending(endpoint, self._warned)
+        call = _Call(self._card, endpoint, key, self._policy, self._budget, self._without_schema, done)
+        questions = (_Question(number, request) for number, request in enumerate(requests))
         try:
-            run_sync(call.answer_all(key))
+            unsent = run_sync(call.run(questions))
         except UserError as error:
             if call.unreachable:
                 self._dead[endpoint.digest] = time.monotonic(), str(error)
             raise
+        for question in unsent:
+            reason = self._budget.refusal(dollars_at_most(self._card, question.request))
+            done(question.number, Failure("budget", reason, attempts=0))
 
 
 @dataclass
@@ -138,143 +138,84 @@ class _Question:
 
     number: int
     request: ChatRequest
-    attempts: int = 0
-    delivered: bool = False
-    estimated: bool = False
-    """True if it was delivered before its bill arrived, with estimated tokens."""
-    price: float = 0.0
-    """Price of the delivered answer in dollars."""
-    paid: float = 0.0
-    """Price in dollars of the answer and of interrupted answers, because a provider bills everything that it wrote."""
+    answer: RawAnswer | None = None
+    """The delivered answer. Its tokens are estimated until its bill arrives."""
     lost: tuple[int, int] = (0, 0)
     """Estimated tokens of interrupted answers: of the prompt and of the answer."""
 
 
-@dataclass
-class _Call:
+class _Call(RequestLoop[_Question, None]):
     """One call of the backend, with all its questions."""
 
-    card: LLMCard
-    endpoint: Endpoint
-    policy: Policy
-    budget: Budget
-    without_schema: set[tuple[str, str]]
-    requests: Iterator[tuple[int, ChatRequest]]
-    done: Done
-    answered: bool = False
-    """True if the endpoint has answered anything yet."""
-    tells_usage: bool = True
-    """True if it accepts `stream_options`. This is tried once, because old servers refuse it."""
-    sends_schema: bool = False
-    """True if it was sent the schema of an answer."""
-    sends_tools: bool = False
-    """True if it was sent tools."""
-    counts_tokens: bool = True
-    """True if it may count the tokens of a prompt. This is tried once, because few servers do."""
-    unreachable: bool = False
-    """True if the endpoint could not be reached and never answered."""
-    silent: int = 0
-    """Number of attempts without any response, before the first answer."""
-    alike: tuple[str, int] = ("", 0)
-    """Kind of the last failures of questions, and their number without an answer between them."""
-    error: BaseException | None = None
-    under_way: int = 0
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(
+        self,
+        card: LLMCard,
+        endpoint: Endpoint,
+        key: str,
+        policy: Policy,
+        budget: Budget,
+        without_schema: set[tuple[str, str]],
+        done: Done,
+    ) -> None:
+        super().__init__(Client(endpoint, policy.idle, key=key, refusal=self._refusal), policy, budget)
+        self._card = card
+        self._key = key
+        self._without_schema = without_schema
+        self._done = done
+        self._tells_usage = True
+        """True if the server accepts `stream_options`. This is tried once, because old servers refuse it."""
+        self._sends_schema = False
+        """True if it was sent the schema of an answer."""
+        self._sends_tools = False
+        """True if it was sent tools."""
+        self._counts_tokens = True
+        """True if it may count the tokens of a prompt. This is tried once, because few servers do."""
+        self.unreachable = False
+        """True if the endpoint could not be reached and never answered."""
+        self._silent = 0
+        """Number of attempts without any response, before the first answer."""
+        self._alike: tuple[str, int] = ("", 0)
+        """Kind of the last failures of questions, and their number without an answer between them."""
 
-    async def answer_all(self, key: str) -> None:
-        """Ask all questions.
+    def price(self, item: _Question) -> float:
+        """Return the most dollars that an answer may cost."""
+        return dollars_at_most(self._card, item.request)
 
-        After an error that affects all questions, nothing new is sent. Running requests finish, and then the error is
-        raised.
-        """
-        self.limiter = AdaptiveLimiter(self.policy.concurrency)
-        self.key = key
-        async with Client(self.endpoint, self.policy.idle, key=key, refusal=self._refusal) as self.client:
-            workers = [asyncio.create_task(self._work()) for _ in range(self.policy.concurrency)]
-            try:
-                await asyncio.wait(workers, timeout=NOTICE_SECONDS)
-                if not self.answered and self.error is None and not all(worker.done() for worker in workers):
-                    log.warning(
-                        "%s has not answered within %g s; each attempt waits up to %g s for a byte; Ctrl-C stops",
-                        self.endpoint.server,
-                        NOTICE_SECONDS,
-                        self.policy.idle,
-                    )
-                await asyncio.wait(workers)
-            finally:
-                for worker in workers:  # Some are not finished only after Ctrl-C.
-                    worker.cancel()
-                await asyncio.gather(*workers, return_exceptions=True)
-        if self.error is not None:
-            raise self.error
-
-    async def _work(self) -> None:
-        try:
-            while self.error is None and (taken := next(self.requests, None)) is not None:
-                await self._ask(_Question(*taken))
-        except Exception as error:
-            self.error = self.error or error
-            self.limiter.stop()
-
-    async def _ask(self, question: _Question) -> None:
-        reserved = dollars_at_most(self.card, question.request)
-        if not await self._afford(reserved):
-            self.done(question.number, Failure("budget", self.budget.refusal(reserved), attempts=0))
+    async def finish(self, request: Request[_Question], outcome: RequestFailed | None) -> None:
+        """Deliver the failure of a question that got no answer."""
+        question = request.item
+        if outcome is None or question.answer is not None:
             return
-        started = time.monotonic()
-        try:
-            outcome, attempts = await try_send(
-                lambda: self._attempt(question), self.endpoint.server, self.policy, self.limiter, self._on_retry
-            )
-        finally:
-            self.budget.settle(reserved, question.paid)
-            self.under_way -= 1
-            self.settled.set()
-        if isinstance(outcome, RequestFailed) and not question.delivered:
-            self._give_up_on_all(outcome, attempts)
-            seconds = time.monotonic() - started
-            too_long = outcome.kind == "context_length"
-            fits = await self._share_that_fits(question.request, str(outcome)) if too_long else 0.0
-            asked, written = question.lost
-            usage = Usage(prompt_tokens=asked, completion_tokens=written, seconds=seconds, attempts=attempts).usage
-            failure = Failure(outcome.kind, explained(outcome), fits, **usage)
-            self.done(question.number, failure)
+        self._give_up_on_all(outcome, request.attempts)
+        seconds = request.seconds
+        too_long = outcome.kind == "context_length"
+        fits = await self._share_that_fits(question.request, str(outcome)) if too_long else 0.0
+        asked, written = question.lost
+        usage = Usage(prompt_tokens=asked, completion_tokens=written, seconds=seconds, attempts=request.attempts).usage
+        self._done(question.number, Failure(outcome.kind, f"{outcome}{outcome.wish}", fits, **usage))
 
     async def _share_that_fits(self, request: ChatRequest, refusal: str) -> float:
         """Return the share of a refused prompt that would fit: the server says it, or counts the tokens; 0: unknown."""
-        answer = request.sampling.max_tokens or self.card.max_tokens
+        answer = request.sampling.max_tokens or self._card.max_tokens
         share = share_that_fits(refusal, answer)
-        if share or not self.counts_tokens:
+        if share or not self._counts_tokens:
             return share
         # vLLM has this address beside /v1. The path of another server may be without /v1.
-        counting = replace(self.endpoint, url=self.endpoint.url.removesuffix("/v1"))
+        counting = replace(self.client.endpoint, url=self.client.endpoint.url.removesuffix("/v1"))
         try:
-            async with Client(counting, self.policy.idle, key=self.key) as client:
-                share = counted_share(await client.post("/tokenize", count_body(self.card, request)), answer)
+            async with Client(counting, self.policy.idle, key=self._key) as client:
+                share = counted_share(await client.post("/tokenize", count_body(self._card, request)), answer)
         except RequestFailed:
             pass
-        self.counts_tokens = share > 0  # Otherwise the other prompts are shortened step by step.
+        self._counts_tokens = share > 0  # Otherwise the other prompts are shortened step by step.
         return share
 
-    async def _afford(self, cost: float) -> bool:
-        """Reserve the maximum cost of a request.
-
-        If the budget is too small, wait, because running requests may cost less.
-        """
-        while not self.budget.reserve(cost):
-            if not self.under_way:
-                return False
-            self.settled.clear()
-            await self.settled.wait()
-        self.under_way += 1
-        return True
-
-    def _on_retry(self, failure: RequestFailed) -> None:
+    def before_retry(self, failure: RequestFailed) -> None:
         """Raise UserError if an endpoint has not responded to a dozen attempts and has never answered."""
-        self.silent += failure.kind == "timeout"
-        if self.silent >= _MAX_EQUAL_FAILURES and not self.answered:
+        self._silent += failure.kind == "timeout"
+        if self._silent >= _MAX_EQUAL_FAILURES and not self.answered:
             raise UserError(
-                f"{failure}, {self.silent} times and without one answer; check that it is running. If the LLM "
+                f"{failure}, {self._silent} times and without one answer; check that it is running. If the LLM "
                 "needs longer for its first word, give a longer idle time"
             )
 
@@ -285,106 +226,116 @@ class _Call:
         never = not self.answered and (failure.kind in ("auth", "invalid") or failure.unreachable)
         self.unreachable = never and failure.unreachable
         if failure.for_all or never:
-            hint = "; check that it is running and that the base URL is right" if failure.unreachable else ""
-            raise given_up(failure, attempts, hint)
-        kind, count = self.alike
-        self.alike = (failure.kind, count + 1 if kind == failure.kind else 1)
-        if self.alike[1] >= _MAX_EQUAL_FAILURES and failure.kind in _ENDPOINT_FAILURES:
-            raise given_up(failure, attempts, f"; the last {_MAX_EQUAL_FAILURES} questions all failed like this")
+            raise failure.given_up(attempts)
+        kind, count = self._alike
+        self._alike = (failure.kind, count + 1 if kind == failure.kind else 1)
+        if self._alike[1] >= _MAX_EQUAL_FAILURES and failure.kind in _ENDPOINT_FAILURES:
+            raise failure.given_up(attempts, f"; the last {_MAX_EQUAL_FAILURES} questions all failed like this")
 
-    async def _attempt(self, question: _Question) -> None:
+    async def attempt(self, request: Request[_Question]) -> None:
         """Send the question once and deliver its answer. Raises RequestFailed if there is no answer."""
-        if question.delivered:  # Only the data after the answer took too long.
+        question = request.item
+        if question.answer is not None:  # Only the data after the answer took too long.
             return
-        question.attempts += 1
-        request = question.request
-        reply = Reply(text_only=request.prompt is not None)
+        reply = Reply(text_only=question.request.prompt is not None)
         started = time.monotonic()
-        body = request_body(self.card, request)
-        if self.tells_usage:
-            body["stream_options"] = {"include_usage": True}
-        if request.schema and (self.endpoint.digest, self.card.model) not in self.without_schema:
-            body |= request.response_format
-            self.sends_schema = True
-        self.sends_tools = self.sends_tools or bool(request.tools)
-        limit = request.sampling.max_tokens or self.card.max_tokens
+        limit = question.request.sampling.max_tokens or self._card.max_tokens
         most = (16 << 20) + (limit << 10)  # A server sends about 300 bytes around each token.
         failure: RequestFailed | None = None
         try:
-            path = "/chat/completions" if request.prompt is None else "/completions"
-            await self.client.send(path, body, lambda answer: self._read(answer, question, reply, started), most)
+            path = "/chat/completions" if question.request.prompt is None else "/completions"
+            body = self._body(question.request)
+            await self.client.send(path, body, lambda answer: self._read(answer, request, reply, started), most)
         except RequestFailed as error:
             failure = error
         finally:
-            if reply.began and not question.delivered and not reply.complete:
-                self._count_lost(question, reply)
+            if reply.began and question.answer is None and not reply.complete:
+                self._count_lost(request, reply)
         # A complete answer counts, even if the connection broke before the bill.
         if reply.complete:
-            self._deliver(question, reply, started)
-        elif failure is not None and not question.delivered:
+            self._deliver(request, reply, started)
+        elif failure is not None and question.answer is None:
             raise failure
 
-    async def _read(self, answer: HTTPAnswer, question: _Question, reply: Reply, started: float) -> None:
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
+        """Return the body of a request, with what this server accepts."""
+        body = request_body(self._card, request)
+        if self._tells_usage:
+            body["stream_options"] = {"include_usage": True}
+        if request.schema and (self.client.endpoint.digest, self._card.model) not in self._without_schema:
+            body |= request.response_format
+            self._sends_schema = True
+        self._sends_tools = self._sends_tools or bool(request.tools)
+        return body
+
+    async def _read(self, answer: HTTPAnswer, request: Request[_Question], reply: Reply, started: float) -> None:
+        server = self.client.endpoint.server
         try:
             if answer.is_json:  # The server does not stream.
                 reply.take(await answer.read(), whole=True)
                 if not reply.complete:
                     raise MalformedReply("without choices or finish_reason")
             else:
-                await _read_stream(answer, reply, lambda: self._deliver(question, reply, started))
+                await _read_stream(answer, reply, lambda: self._deliver(request, reply, started))
         except MalformedReply as error:
             # Once or twice may be a problem of a proxy. More often means a wrong address, and asking again would not
             # help.
-            reason = f"{self.endpoint.server}: the answer is {error}; check the base URL"
+            reason = f"{server}: the answer is {error}; check the base URL"
             raise RequestFailed(reason, again=True, kind="invalid", max_attempts=3) from None
         except ErrorReply as error:
-            raise self._refusal(self.endpoint, error.status, {}, error.body) from None
+            raise self._refusal(self.client.endpoint, error.status, {}, error.body) from None
         if not reply.complete:
-            raise RequestFailed(f"the answer of {self.endpoint.server} stopped half-way", again=True)
-        self._deliver(question, reply, started)
+            raise RequestFailed(f"the answer of {server} stopped half-way", again=True)
+        self._deliver(request, reply, started)
         await answer.drain(_DRAIN_SECONDS)
 
-    def _deliver(self, question: _Question, reply: Reply, started: float) -> None:
+    def _deliver(self, request: Request[_Question], reply: Reply, started: float) -> None:
         """Deliver an answer, or deliver it again if its bill has arrived since."""
-        if question.delivered and (not question.estimated or not reply.is_billed):
+        question = request.item
+        if question.answer is not None and (not question.answer.estimated or not reply.is_billed):
             return
         # Checked before it is saved, because the answer would be useless.
         if question.request.top_logprobs and not reply.has_logprobs:
-            reason = f"{self.endpoint.server} reports no log-probabilities of tokens, and they are needed here"
+            reason = f"{self.client.endpoint.server} reports no log-probabilities of tokens, and they are needed here"
             raise RequestFailed(f"{reason}; serve the model with vLLM or llama.cpp", again=False, for_all=True)
-        answer = reply.answer(question.request, time.monotonic() - started)
-        price = dollars(self.card, answer.prompt_tokens, answer.completion_tokens)
-        question.paid += price - question.price
-        question.price = price
-        question.delivered, question.estimated = True, answer.estimated
+        answer = replace(reply.answer(question.request, time.monotonic() - started), attempts=request.attempts)
+        if question.answer is not None:
+            request.dollars -= self._dollars(question.answer)
+        request.dollars += self._dollars(answer)
+        question.answer = answer
         self.answered = True
-        self.alike = ("", 0)
-        self.done(question.number, replace(answer, attempts=question.attempts))
+        self._alike = ("", 0)
+        self._done(question.number, answer)
 
-    def _count_lost(self, question: _Question, reply: Reply) -> None:
-        prompt, completion = request_tokens(question.request), reply.written_tokens
-        question.paid += dollars(self.card, prompt, completion)
-        question.lost = (question.lost[0] + prompt, question.lost[1] + completion)
+    def _dollars(self, answer: RawAnswer) -> float:
+        return dollars(self._card, answer.prompt_tokens, answer.completion_tokens)
+
+    def _count_lost(self, request: Request[_Question], reply: Reply) -> None:
+        """Count an interrupted answer, because a provider bills everything that it wrote."""
+        prompt, completion = request_tokens(request.item.request), reply.written_tokens
+        request.dollars += dollars(self._card, prompt, completion)
+        lost_prompt, lost_completion = request.item.lost
+        request.item.lost = lost_prompt + prompt, lost_completion + completion
 
     def _refusal(self, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
         """Return what an HTTP error means for this question and for all others."""
         # Several questions may be refused before the first refusal is understood. All of them are sent again.
         if status in (400, 422) and "stream_options" in body:
-            self.tells_usage = False
+            self._tells_usage = False
             return RequestFailed(f"{endpoint.server} does not accept stream_options", again=True, retry_after=0.0)
-        if status in (400, 422) and self.sends_schema and NO_SCHEMA_MESSAGE.search(body):
-            if (model := (endpoint.digest, self.card.model)) not in self.without_schema:
-                self.without_schema.add(model)
+        if status in (400, 422) and self._sends_schema and NO_SCHEMA_MESSAGE.search(body):
+            if (model := (endpoint.digest, self._card.model)) not in self._without_schema:
+                self._without_schema.add(model)
                 log.warning(
                     "%s does not accept a JSON schema for %s; its answers are read without one "
                     "(json_schema = false in the card avoids this attempt)",
                     endpoint.server,
-                    self.card.model,
+                    self._card.model,
                 )
             return RequestFailed(f"{endpoint.server} does not accept response_format", again=True, retry_after=0.0)
-        if self.sends_tools and (refused := tools_refused(endpoint, self.card.model, status, body)):
+        if self._sends_tools and (refused := tools_refused(endpoint, self._card.model, status, body)):
             return refused
-        return answer_failure(endpoint, self.card.model, status, headers, body)
+        return answer_failure(endpoint, self._card.model, status, headers, body)
 
 
 async def _read_stream(answer: HTTPAnswer, reply: Reply, deliver: Callable[[], None]) -> None:

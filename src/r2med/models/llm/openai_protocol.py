@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from r2med.foundation.net.endpoint import Endpoint
-from r2med.foundation.net.retry import RequestFailed, error_message, status_failure
+from r2med.foundation.net.http import RequestFailed, error_message, status_failure
 from r2med.models.llm.chat import LAST_TOKENS, ChatRequest, Logprobs, RawAnswer, ToolCall, finish_reason
 from r2med.models.llm.costs import approximate_tokens, request_tokens
 from r2med.models.llm.llm_cards import LLMCard

@@ -6,7 +6,6 @@ Another repeat asks the server again.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,10 +16,9 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from r2med.data import Dataset, Query
 from r2med.foundation.core.errors import UserError
-from r2med.foundation.net.endpoint import Endpoint, warn_before_sending
-from r2med.foundation.net.http import Client, run_sync
-from r2med.foundation.net.retry import Policy, RequestFailed, explained, try_send
-from r2med.foundation.net.throttle import AdaptiveLimiter
+from r2med.foundation.net.endpoint import Endpoint, parts_of_url, warn_before_sending
+from r2med.foundation.net.http import Client, RequestFailed, run_sync
+from r2med.foundation.net.request_loop import Policy, Request, RequestLoop
 from r2med.foundation.store import Store, digest
 from r2med.foundation.store.memo import Memo, Missing
 from r2med.foundation.text.unicode import to_unicode
@@ -60,12 +58,8 @@ class ServerAddress:
         """Return the address that a text names. Raises UserError if it is not a URL, or contains a password."""
         if not isinstance(text, str):
             return text
-        try:
-            parts = urlsplit(text)
-            is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
-            is_url = False
-        if not is_url:
+        parts = parts_of_url(text)
+        if parts is None:
             raise UserError("remote= is not a URL: it must look like http://127.0.0.1:8000/retrieve")
         if parts.username is not None or parts.query or parts.fragment:
             raise UserError(
@@ -191,38 +185,39 @@ class _OpenServer:
         )
 
     def _sent(self, batches: Sequence[Sequence[str]]) -> dict[str, Documents]:
-        outcomes = run_sync(self._send_all(batches))
-        results: dict[str, Documents] = {}
-        for batch, outcome in zip(batches, outcomes, strict=True):
-            each = [outcome] * len(batch) if isinstance(outcome, Failure) else outcome
-            results |= dict(zip(batch, each, strict=True))
-        return results
-
-    async def _send_all(self, batches: Sequence[Sequence[str]]) -> list[list[tuple[Hit, ...]] | Failure]:
-        """Return the documents of each batch of queries, or the failure after all attempts."""
-        endpoint, limiter = self.address.endpoint, AdaptiveLimiter(self.policy.concurrency)
+        endpoint = self.address.endpoint
         key = endpoint.key(in_clear=True) if endpoint.has_key else ""
-        async with Client(endpoint, self.policy.idle, key=key) as client:
+        requests = _Requests(Client(endpoint, self.policy.idle, key=key), self.policy, self.depth)
+        run_sync(requests.run(batches))
+        return requests.results
 
-            async def send(batch: Sequence[str]) -> list[tuple[Hit, ...]] | Failure:
-                outcome, attempts = await try_send(
-                    lambda: self._send(client, batch), endpoint.server, self.policy, limiter
-                )
-                if isinstance(outcome, RequestFailed):
-                    return Failure(outcome.kind, explained(outcome), attempts=attempts)
-                return outcome
 
-            return list(await asyncio.gather(*(send(batch) for batch in batches)))
+class _Requests(RequestLoop[Sequence[str], list[tuple[Hit, ...]]]):
+    """Requests to a search server, each with a batch of queries."""
 
-    async def _send(self, client: Client, batch: Sequence[str]) -> list[tuple[Hit, ...]]:
-        question = {"queries": list(batch), "topk": self.depth, "return_scores": True}
-        most = ANSWER_BYTES + DOCUMENT_BYTES * len(batch) * self.depth
-        body = await client.post("", question, most)
+    def __init__(self, client: Client, policy: Policy, depth: int) -> None:
+        super().__init__(client, policy)
+        self._depth = depth
+        self.results: dict[str, Documents] = {}
+
+    async def attempt(self, request: Request[Sequence[str]]) -> list[tuple[Hit, ...]]:
+        """Send a batch once, and return the documents of each query."""
+        question = {"queries": list(request.item), "topk": self._depth, "return_scores": True}
+        most = ANSWER_BYTES + DOCUMENT_BYTES * len(request.item) * self._depth
+        body = await self.client.post("", question, most)
         try:
-            return read_answer(body, len(batch))
+            return read_answer(body, len(request.item))
         except MalformedAnswer as error:
-            reason = f"{client.endpoint.server} gave a malformed answer: {error}"
+            reason = f"{self.client.endpoint.server} gave a malformed answer: {error}"
         raise RequestFailed(reason, again=True, kind="invalid", max_attempts=2)  # perhaps a short fault of a proxy
+
+    async def finish(self, request: Request[Sequence[str]], outcome: list[tuple[Hit, ...]] | RequestFailed) -> None:
+        """Keep the documents of each query, or the failure of the batch for all of them."""
+        if isinstance(outcome, RequestFailed):
+            failure = Failure(outcome.kind, f"{outcome}{outcome.wish}", attempts=request.attempts)
+            self.results |= dict.fromkeys(request.item, failure)
+        else:
+            self.results |= zip(request.item, outcome, strict=True)
 
 
 def _packed(documents: Documents) -> bytes:

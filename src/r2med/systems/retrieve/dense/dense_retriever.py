@@ -31,7 +31,7 @@ from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
-from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change, vectors_key
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, vectors_key
 
 
 class VectorSettings(Stage):
@@ -153,7 +153,7 @@ class Dense(VectorSettings, kind="retrieve"):
             encoder,
             runtime.store,
             runtime.engine,
-            reuse=may_change(dataset),
+            reuse=dataset.card is None or dataset.card.hub is None,  # a dataset of the user may change
             passages=self.passages,
         )
         if self.card(runtime).loader == "sparse":
