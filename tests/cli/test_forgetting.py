@@ -160,8 +160,7 @@ def test_a_note_that_an_update_removes_is_gone_from_the_store(tables: tuple[Path
 
 
 def test_work_that_a_killed_container_left_is_removed_with_the_dataset(r2med: Command, home: Path) -> None:
-    older = home / "corpus" / f"k.{2:032x}"  # where versions until 2026 worked
-    left = [home / "scratch" / f".work.{1:032x}.tmp", older]
+    left = [home / "scratch" / f".work.{number:032x}.tmp" for number in (1, 2)]
     with default_store().scratch() as mine:
         for folder in left:
             folder.mkdir(parents=True)

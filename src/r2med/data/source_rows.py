@@ -1,6 +1,6 @@
 """Read the rows of a source: JSON Lines, or the cells of a table, checked by the type of the row.
 
-Every fault is reported with file and line, and reading continues.
+Every fault is reported with file and line, and reading continues. `row_faults.py` has the words.
 """
 
 from __future__ import annotations
@@ -17,35 +17,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, Valida
 from r2med.data.dataset import Query
 from r2med.data.grades import GradeError, whole_grade
 from r2med.data.problems import DocumentRow, Problems
+from r2med.data.row_faults import TRUNCATED_MESSAGE, half_characters, json_fault, kind_of, row_faults
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.store.files import refuse_device
-from r2med.foundation.text.unicode import is_unicode
 
 AnyRow = TypeVar("AnyRow", bound=BaseModel)
-
-TRUNCATED_MESSAGE = "truncated last line: the file ends inside a row; copy or download it again"
-
-_SYNONYMS = {
-    "text": ("contents", "content", "passage", "body", "document", "question", "query"),
-    "p_id": ("corpus-id", "corpus_id", "doc_id", "docid", "pid"),
-    "q_id": ("query-id", "query_id", "qid"),
-    "score": ("grade", "relevance", "label", "rel"),
-}
-"""Other common names of the fields that are read here."""
-
-_KINDS = {
-    "string_type": "a string",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "list_type": "a list",
-}
-"""Pydantic's type of an error -> what a value should be."""
-
-
-HALF_CHARACTER = "holds a lone surrogate, which is not Unicode text: repair or remove the character"
-
-_UNICODE_TEXTS = "a list of strings of Unicode text"
 
 
 class SourceRow(BaseModel):
@@ -138,16 +114,16 @@ def _read_again(
     try:
         cells = json.loads(line)
     except (ValueError, RecursionError) as error:
-        problems.add(path, number, _json_fault(error, ended), "" if not ended else "bad JSON")
+        problems.add(path, number, json_fault(error, ended), "" if not ended else "bad JSON")
         return None
     if not isinstance(cells, dict):
-        problems.add(path, number, f"not a JSON object but {_kind(cells)}")
+        problems.add(path, number, f"not a JSON object but {kind_of(cells)}")
         return None
-    half_characters = list(_half_characters(cells, row_type))
-    for message in half_characters:
+    half_written = list(half_characters(cells, columns_of(row_type)))
+    for message in half_written:
         problems.add(path, number, message)
     row = checked_row(cells, row_type, path, number, problems)
-    return None if half_characters else row
+    return None if half_written else row
 
 
 def checked_row(
@@ -157,7 +133,7 @@ def checked_row(
     try:
         return row_type.model_validate(cells)
     except ValidationError as error:
-        for message, cause in _faults(error, cells):
+        for message, cause in row_faults(error, cells):
             problems.add(path, line, message, cause)
         return None
 
@@ -188,43 +164,6 @@ def with_columns(row_type: type[AnyRow], columns: Mapping[str, str]) -> type[Any
     return type(row_type.__name__, (row_type,), {"model_config": names, "__module__": row_type.__module__})
 
 
-def _half_characters(cells: Mapping[str, Any], row_type: type[BaseModel]) -> Iterator[str]:
-    """Yield the faults of texts with lone surrogates, which only escapes of JSON can write."""
-    for name in columns_of(row_type):
-        value = cells.get(name)
-        if isinstance(value, str) and not is_unicode(value):
-            yield f"field {name!r} {HALF_CHARACTER}"
-        elif isinstance(value, list) and not all(is_unicode(text) for text in value if isinstance(text, str)):
-            yield f"field {name!r} must be {_UNICODE_TEXTS}"
-
-
-def _faults(error: ValidationError, cells: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield message and cause of each field that is missing or wrong."""
-    reported = set()
-    for fault in error.errors():
-        kind, place = fault["type"], fault["loc"]
-        if not place:
-            yield f"the field name {fault['input']!r} {HALF_CHARACTER}", ""
-            continue
-        name = str(place[0])
-        if name in reported:  # another type that it may have
-            continue
-        reported.add(name)
-        if kind == "missing":
-            yield f"missing field {name!r} ({_row_has(cells, name)})", ""
-        elif kind == "extra_forbidden":
-            yield f"unknown field {name!r}", ""
-        elif isinstance(place[-1], int):
-            yield f"field {name!r} must be {_UNICODE_TEXTS}", ""
-        elif kind in _KINDS:
-            wanted = f"field {name!r} must be {_KINDS[kind]}"
-            yield f"{wanted}, found {_kind(cells.get(name))}", wanted
-        elif kind == "value_error":  # a validator of the row names the field itself
-            yield str(fault["ctx"]["error"]), ""
-        else:
-            yield f"field {name!r}: {fault['msg'].replace('Input should be', 'it must be')}", ""
-
-
 def own_rows(file: Path, row_type: type[AnyRow], what: str, hint: str) -> Iterator[tuple[int, AnyRow]]:
     """Yield the number and the row of each line of a file that r2med writes, such as an overlay.
 
@@ -240,54 +179,6 @@ def own_rows(file: Path, row_type: type[AnyRow], what: str, hint: str) -> Iterat
         raise UserError(f"{file}: this {what} cannot be read ({error.strerror}): {hint}") from None
     for problem in problems.problems:
         raise UserError(f"{file}:{problem.line}: not a line of this {what}: {problem.message}")
-
-
-_JSON_FAULTS = {
-    "Expecting value": "a value is missing",
-    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
-    "Expecting ':' delimiter": "a colon is missing",
-    "Expecting property name enclosed in double quotes": "a field name in double quotes is missing",
-    "Illegal trailing comma before end of object": "a comma too many",
-    "Illegal trailing comma before end of array": "a comma too many",
-    "Extra data": "a second value",
-    "Unterminated string starting": "a text without a closing quote",
-    "Invalid control character": "a line break or another control character inside a text",
-    "Invalid \\escape": "a backslash that is not doubled",
-}
-"""Messages of Python's reader of JSON in words that a person can act on."""
-
-
-def _json_fault(error: Exception, ended: bool) -> str:
-    if not ended:
-        return TRUNCATED_MESSAGE
-    if isinstance(error, json.JSONDecodeError):
-        message = error.msg.removesuffix(" at")
-        return f"bad JSON: {_JSON_FAULTS.get(message, message)} at column {error.colno}"
-    if isinstance(error, RecursionError):
-        return "bad JSON: it is nested too deeply"
-    return f"bad JSON: {error}"
-
-
-def _row_has(row: Mapping[str, Any], missing: str) -> str:
-    """Return a list of the fields that a row has, with a hint at the most likely one."""
-    names = [name if name.isprintable() and len(name) <= 30 else ascii(name)[:30] for name in list(row)[:6]]
-    if not names:
-        return "the row is empty"
-    meant = [name for name in names if missing.lower() in name.lower() or name.lower() in _SYNONYMS.get(missing, ())]
-    hint = f": is it `{meant[0]}`?" if meant else ""
-    return f"rows have {', '.join(names)}{', …' if len(row) > len(names) else ''}{hint}"
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return f"the number {value}"[:40]
-    if isinstance(value, str):
-        return "a string"
-    return "a list" if isinstance(value, list) else "an object"
 
 
 @dataclass(frozen=True, slots=True)

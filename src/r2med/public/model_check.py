@@ -66,7 +66,7 @@ def _encoder(name: str, runtime: Runtime) -> Iterator[str]:
 
 def _late_encoder(name: str, encoder: Any) -> Iterator[str]:
     """Yield how many rows a text has in a model that has no single vector for it, and the score of two texts."""
-    sides = [encoder.encode_ragged([text], role) for text, role in zip(SAMPLES, ROLES[:2], strict=True)]
+    sides = [encoder.encode([text], role) for text, role in zip(SAMPLES, ROLES[:2], strict=True)]
     query, document = (side.arrays for side in sides)
     if "vectors" in query:
         from r2med.systems.retrieve.exact.exact_scores import maxsim

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -157,16 +156,12 @@ def test_fresh_redoes_everything_and_comes_to_the_same(
 ) -> None:
     first = evaluate("bm25", mini, workspace.out)
     builds: list[str] = []
-    make, add = Store.make, Store.add
-
-    def making(store: Store, kind: str, key: str, build: Callable[[Path], dict[str, object]]) -> object:
-        return make(store, kind, key, lambda folder: builds.append(kind) or build(folder))
+    add = Store.add
 
     def adding(store: Store, kind: str, *arguments: object) -> object:
         builds.append(kind)
         return add(store, kind, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Store, "make", making)
     monkeypatch.setattr(Store, "add", adding)
     again = evaluate("bm25", mini, workspace.out, fresh=True)
     assert sorted(builds) == ["bm25-impacts", "bm25-postings", "corpus", "run"]

@@ -14,8 +14,8 @@ from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.encoders.encoder import Encoder, open_encoder
-from r2med.models.encoders.forward import load_model
 from r2med.models.encoders.model_cards import MODELS, ModelCard, Side
+from r2med.models.encoders.transformer import load_model
 from support import tiny_models
 from support.tiny_models import TEXTS
 

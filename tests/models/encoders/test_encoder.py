@@ -52,3 +52,8 @@ def test_an_unknown_name_gives_a_one_line_error(spec, message):
 def test_models_that_cannot_use_another_engine_refuse_it():
     with pytest.raises(UserError, match=r"nv \(remote-code\) runs only on torch"):
         open_encoder(MODELS["nv"], ANY_DATASET, Runtime(backend="openvino", trust_remote_code=True))
+
+
+def test_a_card_of_a_transformer_without_pooling_is_one_line():
+    with pytest.raises(UserError, match="model x: its card has no pooling; use cls, mean or last"):
+        open_encoder(ModelCard(name="x", loader="transformers"), ANY_DATASET, Runtime(device="cpu"))

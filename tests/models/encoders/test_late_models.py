@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from r2med.data.dataset_cards import ANY_DATASET
-from r2med.foundation.core.errors import MissingExtraError, UserError
+from r2med.foundation.core.errors import MissingExtraError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.encoders.encoder import open_encoder
 from r2med.models.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
@@ -48,7 +48,7 @@ def test_token_vectors_are_those_of_the_library(colbert: Path, monkeypatch: pyte
         ("query", np.float32, 1e-5, model.encode_query(TEXTS)),
         ("document", np.float16, 1e-3, model.encode_document(TEXTS)),
     ):
-        found = encoder.encode_ragged(TEXTS, role)
+        found = encoder.encode(TEXTS, role)
         assert len(found) == len(TEXTS) and found.cost.texts == len(TEXTS)
         for number, theirs in enumerate(expected):
             rows = found.rows("vectors", number)
@@ -59,14 +59,14 @@ def test_token_vectors_are_those_of_the_library(colbert: Path, monkeypatch: pyte
 
 def test_the_card_s_lengths_are_the_model_s(colbert: Path) -> None:
     encoder = opened(colbert, "multi-vector", query=20, document=30)
-    short = encoder.encode_ragged(["heart attack"], "query").arrays["vectors"]
+    short = encoder.encode(["heart attack"], "query").arrays["vectors"]
     assert len(short) == 12, "filled up with masks to the model's own length, not to the card's"
-    assert len(encoder.encode_ragged(["the " * 200], "query").arrays["vectors"]) == 20
+    assert len(encoder.encode(["the " * 200], "query").arrays["vectors"]) == 20
     fewer = opened(colbert, "multi-vector", query=8, document=30)
-    assert {len(fewer.encode_ragged([text], "query").arrays["vectors"]) for text in ("heart", "the " * 200)} == {8}
-    assert len(encoder.encode_ragged(["the " * 200], "document").arrays["vectors"]) == 30
-    first = opened(colbert, "multi-vector", query=20, document=30).encode_ragged(["a"], "document").arrays["vectors"]
-    np.testing.assert_array_equal(first, encoder.encode_ragged(["a"], "document").arrays["vectors"])
+    assert {len(fewer.encode([text], "query").arrays["vectors"]) for text in ("heart", "the " * 200)} == {8}
+    assert len(encoder.encode(["the " * 200], "document").arrays["vectors"]) == 30
+    first = opened(colbert, "multi-vector", query=20, document=30).encode(["a"], "document").arrays["vectors"]
+    np.testing.assert_array_equal(first, encoder.encode(["a"], "document").arrays["vectors"])
 
 
 def test_weights_of_terms_are_those_of_the_library(splade: Path) -> None:
@@ -76,7 +76,7 @@ def test_weights_of_terms_are_those_of_the_library(splade: Path) -> None:
     model.max_seq_length = 24
     encoder = opened(splade, "sparse", 24, 24)
     for role, expected in (("query", model.encode_query(TEXTS)), ("document", model.encode_document(TEXTS))):
-        found = encoder.encode_ragged(TEXTS, role)
+        found = encoder.encode(TEXTS, role)
         for number, theirs in enumerate(expected.to_dense().numpy()):
             row = np.zeros_like(theirs)
             row[found.rows("terms", number)] = found.rows("weights", number)
@@ -92,7 +92,7 @@ def test_a_folder_s_files_say_how_it_is_loaded(colbert: Path, splade: Path) -> N
 
 def test_a_batch_that_does_not_fit_is_halved(colbert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = opened(colbert, "multi-vector")
-    whole = encoder.encode_ragged(TEXTS, "document")
+    whole = encoder.encode(TEXTS, "document")
     model = encoder._model(encoder._card.document)
     rows, tried = model._rows, []
 
@@ -103,9 +103,7 @@ def test_a_batch_that_does_not_fit_is_halved(colbert: Path, monkeypatch: pytest.
         return rows(texts, role, prefix)
 
     monkeypatch.setattr(model, "_rows", small_memory)
-    np.testing.assert_allclose(
-        encoder.encode_ragged(TEXTS, "document").arrays["vectors"], whole.arrays["vectors"], atol=1e-3
-    )
+    np.testing.assert_allclose(encoder.encode(TEXTS, "document").arrays["vectors"], whole.arrays["vectors"], atol=1e-3)
     assert tried == [32, 16, 8]
 
 
@@ -116,11 +114,6 @@ def test_an_older_library_is_one_line_that_names_the_extra(
     for folder, loader in ((colbert, "multi-vector"), (splade, "sparse")):
         with pytest.raises(MissingExtraError, match=rf"model late \({loader}\) needs an optional part: .*\[models\]"):
             opened(folder, loader)
-
-
-def test_a_text_has_no_single_vector(colbert: Path) -> None:
-    with pytest.raises(UserError, match=r"model late \(multi-vector\) has no single vector for a text"):
-        opened(colbert, "multi-vector").encode(["a"], "query")
 
 
 def test_late_models_have_cards() -> None:

@@ -15,7 +15,6 @@ from r2med.foundation.core.spec import encoded, parse
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.encoders import openvino_engine
 from r2med.models.encoders.encoder import open_encoder
-from r2med.models.encoders.forward import Forward
 from r2med.models.encoders.model_cards import ModelCard, Side, resolve_card
 from r2med.models.encoders.sentence import SentenceModel
 from support import tiny_models
@@ -133,22 +132,22 @@ def test_openvino_gives_the_same_vectors(tmp_path):
     assert fast.key("query")["backend"] == "openvino"
 
 
-class FixedLength(Forward):
+class FixedLength:
     """An engine that reads only as many tokens as the example which it was traced with: longer texts come out wrong."""
 
-    def __init__(self, forward):
-        super().__init__(forward.model, "cpu", bidirectional=False)
+    def __init__(self, model):
+        self.model, self.config = model, model.config
 
-    def __call__(self, ids, lengths, types=None):
-        states, lengths = super().__call__(ids, lengths, types)
-        states[:, 7:] = 0
-        return states, lengths
+    def __call__(self, **inputs):
+        output = self.model(**inputs)
+        output.last_hidden_state[:, 7:] = 0
+        return output
 
 
-class Unknown(Forward):
+class Unknown:
     """An engine that does not know the model's operations."""
 
-    def __init__(self, forward):
+    def __init__(self, model):
         raise NotImplementedError("aten::unknown")
 
 
@@ -157,7 +156,7 @@ class Unknown(Forward):
 )
 def test_an_architecture_that_another_engine_gets_wrong_is_refused(tmp_path, monkeypatch, engine, fault):
     pytest.importorskip("openvino")
-    monkeypatch.setattr(openvino_engine, "OpenVino", engine)
+    monkeypatch.setattr(openvino_engine, "CompiledModel", engine)
     encoder = instructor(tiny_models.instructor(tmp_path / "instructor"), backend="openvino")
     with pytest.raises(UserError, match=rf"--backend openvino\) {fault} T5EncoderModel.*; use .*--backend torch"):
         encoder.encode(TEXTS, "query")
@@ -243,5 +242,5 @@ def test_the_limit_of_one_role_does_not_hold_for_another():
     encoder.replicas, encoder.limit = SimpleNamespace(first=SimpleNamespace(model=model)), 512
     card = SimpleNamespace(side=lambda role: Side(max_tokens=64 if role == "query" else 0), normalise=False)
     for role in ("query", "document", "query"):
-        encoder._encode_by_the_library(["a"], card, role, "")
+        encoder.encode(["a"], card, role, "")
     assert limits == [64, 512, 64]

@@ -194,7 +194,7 @@ def test_gritlm_attends_both_ways_and_leaves_its_prompt_out_of_the_mean(side, tm
 
 
 def test_every_layer_of_a_bidirectional_decoder_looks_ahead(tmp_path):
-    from r2med.models.encoders.forward import Forward
+    from r2med.models.encoders.transformer import Forward
 
     model = transformers.AutoModel.from_pretrained(tiny_models.mistral(tmp_path / "m"), attn_implementation="eager")
     model.config.output_attentions, seen = True, []  # older releases keep them only if asked
@@ -203,7 +203,7 @@ def test_every_layer_of_a_bidirectional_decoder_looks_ahead(tmp_path):
     forward = Forward(model.eval(), "cpu", bidirectional=True)
     seen.clear()
     with torch.inference_mode():
-        forward(np.array([[5, 6, 7, 8, 9], [5, 6, 7, 1, 1]]), np.array([5, 3]))
+        forward.model(**forward.inputs(np.array([[5, 6, 7, 8, 9], [5, 6, 7, 1, 1]]), np.array([5, 3])))
     assert len(seen) == 3
     for attention in seen:  # texts × heads × from × to
         assert (attention[0] > 0).all()
@@ -281,10 +281,10 @@ def test_a_limit_beyond_the_positions_of_the_model_gives_a_one_line_error(tmp_pa
 
 
 def test_running_out_of_memory_once_makes_smaller_batches(tmp_path, monkeypatch):
-    from r2med.models.encoders.forward import Forward
+    from r2med.models.encoders.transformer import Forward
 
     folder = tiny_models.bert(tmp_path / "bert")
-    whole, call, sizes = Forward.__call__, encoder(folder, pooling="mean").encode(TEXTS, "query").vectors, []
+    whole, call, sizes = Forward.inputs, encoder(folder, pooling="mean").encode(TEXTS, "query").vectors, []
 
     def limited(self, ids, lengths, types=None):
         sizes.append(ids.size)
@@ -292,7 +292,7 @@ def test_running_out_of_memory_once_makes_smaller_batches(tmp_path, monkeypatch)
             raise RuntimeError("[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory")
         return whole(self, ids, lengths, types)
 
-    monkeypatch.setattr(Forward, "__call__", limited)
+    monkeypatch.setattr(Forward, "inputs", limited)
     found = encoder(folder, pooling="mean")
     np.testing.assert_allclose(found.encode(TEXTS, "query").vectors, call, rtol=2e-4, atol=2e-5)
     sizes.clear()

@@ -7,7 +7,8 @@ from r2med.data import Corpus, Query
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import listening
-from r2med.models.encoders.encoder import Encoded, Encoder, NotFiniteError, batch_receiver
+from r2med.models.encoders.encoder import Encoder, NotFiniteError, batch_receiver
+from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.dense.dense_retriever import query_vectors
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
 from r2med.systems.retrieve.vectors import embeddings
@@ -30,7 +31,7 @@ class LettersEncoder(Encoder):
         self.encoded += texts
         prefix = self.query_prefix if role == "query" else ""
         vectors = np.array([[(prefix + t).count(c) for c in "abc"] for t in texts], dtype=np.float32)
-        return Encoded(vectors, Cost(texts=len(texts), seconds=0.5))
+        return Ragged.single(vectors, Cost(texts=len(texts), seconds=0.5))
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_a_second_run_encodes_nothing(corpus, store):
 def test_an_encoder_that_states_no_time_is_timed(store, corpus):
     class Untimed(LettersEncoder):
         def encode(self, texts, role):
-            return Encoded(super().encode(texts, role).vectors, Cost(texts=len(texts)))
+            return Ragged.single(super().encode(texts, role).vectors, Cost(texts=len(texts)))
 
     for cost in (embed_corpus(corpus, Untimed(), store).cost, embed_texts(["a"], "query", Untimed(), store).cost):
         assert cost.seconds == cost.encoder_seconds > 0
@@ -107,7 +108,7 @@ def test_the_error_for_a_vector_that_is_not_finite_names_its_document_and_no_sha
                     if raises:
                         raise NotFiniteError(place)
                     vectors[place, 1] = np.nan
-            return Encoded(vectors)
+            return Ragged.single(vectors)
 
     with pytest.raises(UserError, match="document 'd4'"):
         embed_corpus(corpus, Broken(), store)
@@ -119,7 +120,7 @@ def test_the_error_for_a_vector_that_is_not_finite_names_its_document_and_no_sha
 def test_a_wrong_number_of_rows_gives_a_one_line_error(corpus, store):
     class Short(LettersEncoder):
         def encode(self, texts, role):
-            return Encoded(super().encode(texts, role).vectors[:-1])
+            return Ragged.single(super().encode(texts, role).vectors[:-1])
 
     with pytest.raises(UserError, match=r"shape \(2, 3\) for 3 texts"):
         embed_corpus(corpus, Short(), store)
@@ -155,7 +156,7 @@ class BatchedEncoder(LettersEncoder):
                 raise self.stops
             rows[batch] = super().encode([texts[i] for i in batch], role).vectors
             receiver(len(batch))
-        return Encoded(rows, Cost(texts=len(texts), tokens=10 * len(texts), seconds=1.0))
+        return Ragged.single(rows, Cost(texts=len(texts), tokens=10 * len(texts), seconds=1.0))
 
 
 @pytest.fixture
@@ -213,7 +214,8 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from r2med.data import Corpus
-from r2med.models.encoders.encoder import Encoded, Encoder
+from r2med.models.encoders.encoder import Encoder
+from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.vectors import embeddings
 from r2med.foundation.store import Store
 
@@ -224,7 +226,7 @@ class Model(Encoder):
         Model.calls += 1
         if len(sys.argv) > 2 and Model.calls == 7:
             os.kill(os.getpid(), signal.SIGKILL)
-        return Encoded(np.ones((len(texts), 2), dtype=np.float32))
+        return Ragged.single(np.ones((len(texts), 2), dtype=np.float32))
 
 Model.shard_documents = 10
 embeddings.embed_corpus(Corpus.of((str(i), str(i)) for i in range(100)), Model(), Store(sys.argv[1]))
@@ -246,7 +248,7 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
 
         def encode(self, texts, role):
             self.width += 1
-            return Encoded(np.ones((len(texts), self.width), dtype=np.float32))
+            return Ragged.single(np.ones((len(texts), self.width), dtype=np.float32))
 
     monkeypatch.setattr(Encoder, "shard_documents", 2)
     with pytest.raises(UserError, match="different lengths"):

@@ -18,7 +18,7 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import Progress, listening
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.store import Store
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, open_encoder
+from r2med.models.encoders.encoder import Encoder, Role, open_encoder
 from r2med.models.encoders.model_cards import MODELS
 from r2med.models.encoders.ragged import Ragged, joined
 from r2med.systems.retrieve.vectors import known_vectors
@@ -35,12 +35,12 @@ class Counting(Encoder):
     def key(self, role: Role) -> dict[str, Any]:
         return {"model": self.model}
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role) -> Ragged:
         if self.dies:
             raise KeyboardInterrupt
         self.encoded += texts
         vectors = np.array([[text.count(letter) for letter in "abc1234567890"] for text in texts], dtype=np.float32)
-        return Encoded(vectors, Cost(texts=len(texts), seconds=0.25 * len(texts)))
+        return Ragged.single(vectors, Cost(texts=len(texts), seconds=0.25 * len(texts)))
 
 
 def notes(count: int) -> list[tuple[str, str]]:
@@ -117,8 +117,8 @@ def test_a_shard_states_the_libraries_of_copied_vectors(store: Store, monkeypatc
 
 def test_a_model_with_vectors_of_another_length_than_before_is_one_line(store: Store) -> None:
     class Wider(Counting):
-        def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-            return Encoded(np.ones((len(texts), 3), dtype=np.float32))
+        def encode(self, texts: Sequence[str], role: Role) -> Ragged:
+            return Ragged.single(np.ones((len(texts), 3), dtype=np.float32))
 
     embed_corpus(Corpus.of(notes(3)), Counting(), store, reuse=True)
     with pytest.raises(UserError, match=r"vectors of different lengths, \[3, 13\]"):
@@ -130,7 +130,7 @@ def test_the_vectors_of_tokens_are_not_made_again(store: Store) -> None:
         shards_in = "token-vectors"
         shard_documents = 5
 
-        def encode_ragged(self, texts: Sequence[str], role: Role) -> Ragged:
+        def encode(self, texts: Sequence[str], role: Role) -> Ragged:
             self.encoded += texts
             parts = [{"vectors": np.array([[ord(letter)] for letter in text], np.float16)} for text in texts]
             return joined(parts, Cost(texts=len(texts)))

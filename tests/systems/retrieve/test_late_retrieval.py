@@ -87,13 +87,13 @@ def test_documents_are_encoded_once(
 ) -> None:
     spec = f"path:{request.getfixturevalue(kind)}"
     first = ranking(spec, data, store)
-    encode, roles = LateEncoder.encode_ragged, []
+    encode, roles = LateEncoder.encode, []
 
     def noted(self: LateEncoder, texts: Any, role: Role) -> Ragged:
         roles.append(role)
         return encode(self, texts, role)
 
-    monkeypatch.setattr(LateEncoder, "encode_ragged", noted)
+    monkeypatch.setattr(LateEncoder, "encode", noted)
     monkeypatch.setattr("r2med.systems.retrieve.stored_search.VERSION", -1)  # the run itself is not read back
     assert ranking(spec, data, store) == first
     assert "document" not in roles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from r2med.data import Corpus
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.foundation.store import Store
 from r2med.models.encoders import passages as passage_encoding
-from r2med.models.encoders.encoder import open_encoder
+from r2med.models.encoders.encoder import Encoder, Role, open_encoder
 from r2med.models.encoders.model_cards import Side, resolve_card
 from r2med.models.encoders.passages import encode_passages
+from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.tokenize import TextTokenizer
+from r2med.systems.retrieve.vectors.embeddings import embed_corpus
 from r2med.systems.system import System
 from support.by_day import some_by_day
 from support.tiny_models import SENTENCES, TEXTS, _word_piece
@@ -126,3 +129,19 @@ def test_progress_counts_documents_and_not_their_passages(monkeypatch: pytest.Mo
     with receiving(received.append):
         encode_passages(encoder, ["heart", FILLER * 4, "lung"], 24)
     assert received == [2, 1]
+
+
+def test_a_passage_that_is_not_finite_names_its_document(store: Store) -> None:
+    class Halves(Encoder):
+        def key(self, role: Role) -> dict[str, Any]:
+            return {}
+
+        def passages(self, texts: Sequence[str], tokens: int) -> list[list[str]]:
+            return [text.split() for text in texts]
+
+        def encode(self, texts: Sequence[str], role: Role) -> Ragged:
+            return Ragged.single(np.array([[np.nan if text == "bad" else 1.0] for text in texts]))
+
+    corpus = Corpus.of([("d1", "one two three"), ("d2", "four bad"), ("d3", "five")])
+    with pytest.raises(UserError, match="the vector of document 'd2' has NaN"):
+        embed_corpus(corpus, Halves(), store, passages=2)

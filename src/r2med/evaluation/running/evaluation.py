@@ -72,8 +72,7 @@ def evaluated(
         expansion = expansion or system.expand(dataset, store)
         settings = {**system.key(dataset, expansion), "k": k, **repeat_setting(system.repeat)}
         key, locked = record_key(settings, dataset.fingerprint), lock.digest if lock else ""
-        apart = set_apart(settings, dataset.part)
-        path = record_path(out or Path(), name or system.name, dataset.name, key, apart)
+        path = record_path(out or Path(), name or system.name, dataset.name, key, set_apart(settings, dataset.part))
         if out is None:
             return StoredRecord(new_record(key, system, dataset, expansion, settings, store, None, locked, name), path)
         existing = _existing_record(path, key)

@@ -31,9 +31,9 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The remaining seconds at this rate; None if it is not known yet.
+        """The remaining seconds at this rate; None before the first item is done, and after the last.
 
-        It is not known either once all items were done: some are then asked about again.
+        After the last, some items are asked about again.
         """
         return (self.total - self.done) / self.rate if self.rate > 0 and self.done < self.total else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,9 +69,9 @@ def add_labels(folder: Path, datasets: Iterable[str]) -> None:
     for name in datasets:
         label = folder / f"{LABEL_PREFIX}{digest(name)}"
         if not label.exists():
-            write_atomically(label, name.encode(), private=True)
+            write_atomically(label, os.fsencode(name), private=True)  # it may name a folder that is not UTF-8
 
 
 def artefact_datasets(folder: Path) -> list[str]:
     """Return the names of all datasets that an artefact was made for or used by."""
-    return sorted(label.read_bytes().decode() for label in folder.glob(f"{LABEL_PREFIX}{'[0-9a-f]' * 32}"))
+    return sorted(os.fsdecode(label.read_bytes()) for label in folder.glob(f"{LABEL_PREFIX}{'[0-9a-f]' * 32}"))

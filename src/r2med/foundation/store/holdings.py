@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,6 @@ from r2med.foundation.store.sharing import is_swept
 
 DOCUMENT_VECTORS = ("vectors", "token-vectors", "term-weights")
 """Folders of the store with vectors of documents, which contain no text."""
-
-_OLD_WORK = re.compile(r"\.[0-9a-f]{32}$")
-"""Work of older versions, which lay beside the artefact: its name, a dot and 32 digits."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,7 @@ def clear_texts(store: Store, datasets: Sequence[str], folders: Collection[str] 
 
 def unfinished(store: Store) -> list[Path]:
     """Return the work in progress in a store, of running and of dead processes."""
-    return sorted(path for path in store.root.glob("*/*") if path.suffix == ".tmp" or _OLD_WORK.search(path.name))
+    return sorted(path for path in store.root.glob("*/*") if path.suffix == ".tmp")
 
 
 def clear_unfinished(store: Store) -> list[Path]:

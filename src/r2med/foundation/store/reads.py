@@ -9,6 +9,7 @@ import contextlib
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,19 @@ Versions = dict[str, list[str]]
 """Package -> its versions, sorted. There are several if vectors were made at different times."""
 
 
+@dataclass(eq=False)
 class Reads:
     """What was read in a block. It is thread-safe."""
 
-    def __init__(self, required: Collection[str] = (), search_again: bool = False) -> None:
-        self.required = required
-        """Kinds of artefacts that must not be missing. If there are any, no row may be missing, and rows are noted."""
-        self.searches_again = search_again
-        """True if stored rankings are to be searched again."""
-        self.artefacts: dict[tuple[str, str], Mapping[str, Any]] = {}
-        """(kind, key) of each artefact -> its metadata."""
-        self.rows: dict[Path, set[bytes]] = {}
-        """File -> keys of its rows."""
-        self._lock = threading.Lock()
+    required: Collection[str] = ()
+    """Kinds of artefacts that must not be missing. If there are any, no row may be missing, and rows are noted."""
+    searches_again: bool = False
+    """True if stored rankings are to be searched again."""
+    artefacts: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    """(kind, key) of each artefact -> its metadata."""
+    rows: dict[Path, set[bytes]] = field(default_factory=dict)
+    """File -> keys of its rows."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def versions(self) -> Versions:

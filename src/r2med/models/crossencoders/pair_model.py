@@ -16,8 +16,8 @@ from r2med.models.crossencoders.reranker_cards import RerankerCard, WeightsLoade
 from r2med.models.encoders import model_loading
 from r2med.models.encoders.devices import dtype_setting
 from r2med.models.encoders.encoder import Vectors
-from r2med.models.encoders.forward import Forward, Matrix
 from r2med.models.encoders.lora import merge
+from r2med.models.encoders.transformer import Forward, Matrix, pool
 
 MODEL_CLASSES: Mapping[WeightsLoader, str] = {
     "classifier": "AutoModelForSequenceClassification",
@@ -66,9 +66,8 @@ class LastToken:
     def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None) -> Vectors:
         """Return a score for each row of right-padded ids."""
         with torch.inference_mode():
-            hidden, sizes = self._forward(ids, lengths)
-            last = hidden[torch.arange(len(ids), device=self.device), sizes - 1]
-            scores: Vectors = (last.float() @ self._head + self._bias)[:, None].cpu().numpy()
+            hidden = self._forward.model(**self._forward.inputs(ids, lengths)).last_hidden_state
+            scores: Vectors = (pool(hidden, lengths, "last") @ self._head + self._bias)[:, None].cpu().numpy()
             return scores
 
 

@@ -34,8 +34,9 @@ from r2med.models.encoders.embedding_apis import (
     check_dimension,
     read_json,
 )
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors, batch_receiver, normalised
+from r2med.models.encoders.encoder import Encoder, Role, Vectors, batch_receiver, normalised
 from r2med.models.encoders.model_cards import ModelCard
+from r2med.models.encoders.ragged import Ragged
 
 _TOKENS_FORMAT = struct.Struct("<q")
 
@@ -92,7 +93,7 @@ class ApiEncoder(Encoder):
             "normalise": self._card.normalise,
         }
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role) -> Ragged:
         """Return one finite row per text, in order. Texts that are not in the cache are sent, each distinct text once.
 
         The cost covers all distinct texts, including those that an earlier run paid for.
@@ -111,7 +112,7 @@ class ApiEncoder(Encoder):
                 lambda paid, stored: report(paid),
             )
         cut = sum(len(short) < len(text) for short, text in zip(sent, whole, strict=True))
-        return Encoded(self._matrix([vectors[key].vector for key in keys]), self._cost(vectors, len(texts), cut))
+        return Ragged.single(self._matrix([vectors[key].vector for key in keys]), self._cost(vectors, len(texts), cut))
 
     def _cost(self, vectors: Mapping[bytes, PaidVector], texts: int, cut: int) -> Cost:
         tokens = sum(paid.tokens for paid in vectors.values())

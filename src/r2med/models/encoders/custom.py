@@ -11,8 +11,9 @@ from r2med.data.dataset_cards import Instruction
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.engine.work import WorkNeeds
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, check_finite
+from r2med.models.encoders.encoder import Encoder, Role, check_finite
 from r2med.models.encoders.model_cards import ModelCard
+from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.user_objects import UserObjects, encoding_methods, guarded, in_one_line
 
 DICT_ERRORS = (TypeError, KeyError, AttributeError, IndexError)
@@ -42,15 +43,15 @@ class CustomEncoder(Encoder):
         """Return the object's name, the digest of its module's source, and its revision."""
         return {**self._object.key(), "method": self._method_name(role)}
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role) -> Ragged:
         """Return one row per text, in their order. Raises UserError if the object returned something else."""
         name = self._method_name(role)
         if not texts:
-            return Encoded(np.empty((0, 0), dtype=np.float32))
+            return Ragged.single(np.empty((0, 0), dtype=np.float32))
         returned = self._call(getattr(self._object.model, name), list(texts), name)
         vectors = self._object.numbers(returned, len(texts), name, "row per text").astype(np.float32)
         check_finite(vectors, hint=f"from {self._path}.{name}")
-        return Encoded(vectors, Cost(texts=len(texts)))
+        return Ragged.single(vectors, Cost(texts=len(texts)))
 
     def _method_name(self, role: Role) -> str:
         side = self._generated if role == "generated" else role

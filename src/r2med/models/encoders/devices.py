@@ -128,31 +128,29 @@ def backend_key(runtime: Runtime, merged: bool = False) -> dict[str, str]:
     `merged`: an adapter is merged into the weights. Raises UserError if it cannot run there. Of a cluster one node is
     asked. Another one that differs is refused when it returns vectors.
     """
-    [(_, backend)] = runtime.engine.map(_backend_here, [(runtime.setup, merged)], runtime.store, WorkNeeds(gpu=True))
+    [(_, backend)] = runtime.engine.map(_backend, [(runtime.setup, merged)], runtime.store, WorkNeeds(gpu=True))
     return backend
 
 
-def _backend_here(question: tuple[Setup, bool], store: Store) -> tuple[dict[str, str], dict[str, str]]:
-    backend = _backend(*question)
-    return backend, backend
-
-
-def _backend(setup: Setup, merged: bool) -> dict[str, str]:
+def _backend(question: tuple[Setup, bool], store: Store) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the backend of this machine, which is its own key."""
+    setup, merged = question
     names, dtype = placement(setup, merged)
     backend = setup.backend
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
-    if backend == "torch":
-        return {"backend": backend, "dtype": dtype}
-    if set(names) != {"cpu"}:
-        raise UserError(f"backend (--backend {quote(backend)}) runs only on the CPU; add device (--device cpu)")
-    if setup.dtype != "auto":
-        raise UserError(
-            f"backend (--backend {quote(backend)}) chooses its own precision; remove dtype (--dtype "
-            f"{quote(setup.dtype)})",
-        )
-    check_installed("backend (--backend openvino)", ["openvino"])
-    return {"backend": backend, "dtype": _openvino_dtype()}
+    if backend == "openvino":
+        if set(names) != {"cpu"}:
+            raise UserError(f"backend (--backend {quote(backend)}) runs only on the CPU; add device (--device cpu)")
+        if setup.dtype != "auto":
+            raise UserError(
+                f"backend (--backend {quote(backend)}) chooses its own precision; remove dtype (--dtype "
+                f"{quote(setup.dtype)})",
+            )
+        check_installed("backend (--backend openvino)", ["openvino"])
+        dtype = _openvino_dtype()
+    here = {"backend": backend, "dtype": dtype}
+    return here, here
 
 
 def check_torch(setup: Setup, model: str) -> None:
@@ -173,13 +171,6 @@ def _openvino_dtype() -> str:
     """Return the default precision of OpenVINO: half precision on CPUs that support it in hardware."""
     hint = load_openvino().Core().get_property("CPU", "INFERENCE_PRECISION_HINT").get_type_name()
     return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(hint, str(hint))
-
-
-def tokens_per_batch(choice: int, device: str) -> int:
-    """Return the maximum number of padded tokens in a batch. It fills the device but fits its caches."""
-    if choice:
-        return choice
-    return 8192 if device.startswith("cuda") else 4096
 
 
 OUT_OF_MEMORY_MESSAGE = re.compile(

@@ -6,14 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError, check_installed
 from r2med.foundation.engine.work import HERE, WorkNeeds
 from r2med.models.encoders.ragged import Ragged
@@ -32,22 +30,13 @@ ROLES: tuple[Role, ...] = get_args(Role)
 Vectors = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """One finite float32 row per text, in their order, and the cost."""
-
-    vectors: Vectors
-    cost: Cost = field(default_factory=Cost)
-
-
 NO_PASSAGES = "passages: {model} has no tokenizer on this machine that can cut documents; leave passages out"
 
 
 class Encoder(ABC):
     """A model that knows the instruction of a dataset. Its weights are loaded with the first text.
 
-    A subclass has `key`, and `encode` if a text has one vector, or `encode_ragged` if it has several rows. The other
-    members have defaults.
+    A subclass has `key` and `encode`. The other members have defaults.
     """
 
     shards_in: str = "vectors"
@@ -66,21 +55,9 @@ class Encoder(ABC):
         So a change of the query prefix must not change the key of documents.
         """
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one finite float32 row per text, in their order, and the cost."""
-        raise UserError(f"{type(self).__qualname__} has no single vector for a text")
-
-    def encode_ragged(self, texts: Sequence[str], role: Role) -> Ragged:
-        """Return the rows of each text, in their order: those of `encode`, one for each text.
-
-        Raises UserError if `encode` returned something else, and NotFiniteError for NaN or infinity.
-        """
-        encoded = self.encode(texts, role)
-        vectors = np.asarray(encoded.vectors, dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise UserError(f"the model returned an array of shape {vectors.shape} for {len(texts)} texts")
-        check_finite(vectors)
-        return Ragged.single(vectors, encoded.cost)
+    @abstractmethod
+    def encode(self, texts: Sequence[str], role: Role) -> Ragged:
+        """Return the rows of each text, in their order, and the cost. `Ragged.single` has one row for each text."""
 
     def passages(self, texts: Sequence[str], tokens: int) -> list[list[str]]:
         """Return the passages of each document, each with at most this many tokens for the model.

@@ -21,21 +21,13 @@ KIND = "model-check"
 """The folder of the store with the checks that a model passed."""
 
 
-def check_versions(card: ModelCard) -> None:
-    """Raise UserError if an installed package has a version that the model is known not to work with."""
-    from packaging.specifiers import SpecifierSet
-
-    for package, needed in _needed(card).items():
-        here = _installed(package)
-        if here and not SpecifierSet(needed).contains(here, prereleases=True):
-            raise UserError(
-                f"model {card.name} works with {package}{needed}, and {package} {here} is installed: "
-                f"{_environment(card)}"
-            )
-
-
 def check_once(encoder: Encoder, card: ModelCard, store: Store) -> None:
-    """Raise UserError if the model fails its known pairs here; what it passed with these versions is in the store."""
+    """Raise UserError if the model is known not to work with the installed versions, or fails its known pairs here.
+
+    What it passed with these versions is in the store.
+    """
+    for package, needed in _needed(card).items():
+        check_version(card, package, needed)
     if not card.known_pairs:
         return
     versions = {package: _installed(package) for package in ("torch", "transformers", "sentence-transformers")}
@@ -49,6 +41,17 @@ def check_once(encoder: Encoder, card: ModelCard, store: Store) -> None:
     store.about(model=card.spec).make(KIND, key, build)
 
 
+def check_version(card: ModelCard, package: str, needed: str) -> None:
+    """Raise UserError if an installed package has a version that the model is known not to work with."""
+    from packaging.specifiers import SpecifierSet
+
+    here = _installed(package)
+    if here and not SpecifierSet(needed).contains(here, prereleases=True):
+        raise UserError(
+            f"model {card.name} works with {package}{needed}, and {package} {here} is installed: {_environment(card)}"
+        )
+
+
 def check_pairs(encoder: Encoder, card: ModelCard) -> None:
     """Raise UserError if a query of the card's pairs is not nearer to its own passage than to those of the others."""
     queries, passages = zip(*card.known_pairs, strict=True)
@@ -60,7 +63,7 @@ def check_pairs(encoder: Encoder, card: ModelCard) -> None:
     scores = left @ right.T
     own = scores.diagonal().copy()
     scores[range(len(own)), range(len(own))] = -float("inf")
-    wrong = int((own <= scores.max(axis=1)).sum())
+    wrong = int((~(own > scores.max(axis=1))).sum())  # NaN is not nearest
     if wrong:
         here = ", ".join(f"{package} {_installed(package)}" for package in ("transformers", "sentence-transformers"))
         raise UserError(

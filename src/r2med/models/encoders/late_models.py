@@ -15,8 +15,7 @@ from r2med.foundation.core.errors import MissingExtraError, UserError, check_ins
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
-from r2med.models.encoders.encoder import Encoded, Role, batch_receiver
-from r2med.models.encoders.known_pairs import check_versions
+from r2med.models.encoders.encoder import Role, batch_receiver
 from r2med.models.encoders.local_encoder import LocalEncoder, LocalModel
 from r2med.models.encoders.model_cards import LATE_FOLDERS, ModelCard
 from r2med.models.encoders.ragged import Ragged, joined
@@ -27,6 +26,9 @@ TEXTS_AT_ONCE = 256
 BATCH = 32
 """Texts of a batch at first; half of them after a batch did not fit."""
 
+RELEASES = {"multi-vector": 6, "sparse": 5}
+"""The first release of sentence-transformers that has the class of a loader."""
+
 Rows = dict[str, npt.NDArray[Any]]
 
 
@@ -34,17 +36,6 @@ class _LateModel(LocalModel):
     """A model of sentence-transformers that is run by the library's own loop, on one device."""
 
     library_class: ClassVar[str]
-    release: ClassVar[int]
-    """The first release of sentence-transformers that has this class."""
-    loaded_by = ("query", "document")  # their lengths are set in the model
-
-    @classmethod
-    def check(cls, card: ModelCard, setup: Setup) -> None:
-        """Raise MissingExtraError if the library is not installed or too old, or UserError for another backend."""
-        check_installed(f"model {card.name}", ["sentence_transformers"])
-        if int(version("sentence-transformers").partition(".")[0]) < cls.release:
-            raise MissingExtraError(f"model {card.name} ({card.loader})", "models")
-        devices.check_torch(setup, f"model {card.name} ({card.loader})")
 
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         import sentence_transformers
@@ -67,11 +58,7 @@ class _LateModel(LocalModel):
             self._limit_lengths(card)
         self._batch = BATCH
 
-    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Raise UserError: a text has no vector of its own."""
-        raise UserError(f"model {card.name} ({card.loader}) has no single vector for a text")
-
-    def encode_ragged(self, texts: Sequence[str], role: Role, prefix: str) -> Ragged:
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Ragged:
         """Return the rows of each text; batches that do not fit into memory are halved."""
         parts: list[Rows] = []
         receiver = batch_receiver()
@@ -105,7 +92,6 @@ class MultiVectorModel(_LateModel):
     """Gives a vector for each token that counts; markers and masks are those of the checkpoint."""
 
     library_class = "MultiVectorEncoder"
-    release = 6
 
     def _limit_lengths(self, card: ModelCard) -> None:
         transformer = self._model[0]
@@ -136,7 +122,6 @@ class SparseModel(_LateModel):
     """Gives a weight for each term of the vocabulary that a text has or implies."""
 
     library_class = "SparseEncoder"
-    release = 5
 
     def _limit_lengths(self, card: ModelCard) -> None:
         if card.document.max_tokens:
@@ -181,13 +166,8 @@ class LateEncoder(LocalEncoder):
     large_shard_documents: ClassVar[int] = 512  # with 300 tokens of 128 numbers they take 40 MB
 
     def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
+        check_installed(f"model {card.name}", ["sentence_transformers"])  # on a cluster this is the first to ask
+        if int(version("sentence-transformers").partition(".")[0]) < RELEASES[card.loader]:
+            raise MissingExtraError(f"model {card.name} ({card.loader})", "models")
         super().__init__(card, instruction, runtime)
         self.shards_in = LATE_FOLDERS[card.loader]
-
-    def encode_ragged(self, texts: Sequence[str], role: Role) -> Ragged:
-        """Return the rows of each text, in their order."""
-        check_versions(self._card)
-        side = self._card.side(role)
-        model: Any = self._model(side)
-        found: Ragged = model.encode_ragged(texts, role, side.prefix_for(self._instruction))
-        return found

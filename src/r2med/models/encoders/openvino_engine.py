@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from shlex import quote
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,22 +13,24 @@ import torch
 
 from r2med.foundation.core.errors import UserError
 from r2med.models.encoders.devices import is_out_of_memory, load_openvino
-from r2med.models.encoders.forward import Forward, Matrix
-from r2med.models.encoders.model_loading import quiet
 
 
-def compiled(forward: Forward, backend: str) -> Forward:
-    """Return the same computation on another engine. Raises UserError if that engine cannot run the model."""
+def compiled(forward: Any, backend: str) -> Any:
+    """Return the same `Forward` with its model on another engine, in that engine's default precision.
+
+    Raises UserError if that engine cannot run the model.
+    """
     if not forward.needs_mask or forward.bidirectional:
         raise UserError(
             f"backend (--backend {quote(backend)}) works only for encoders such as BERT; use backend (--backend "
             "torch) for this model",
         )
-    with warnings.catch_warnings(), quiet():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Tracing warns about each branch in the library's code.
         name = type(forward.model).__name__
         try:
-            engine = OpenVino(forward)
+            engine = copy(forward)
+            engine.model = CompiledModel(forward.model)
         except Exception as error:  # OpenVINO has its own errors for models that it cannot convert.
             if is_out_of_memory(error):
                 raise
@@ -46,7 +50,7 @@ TOLERANCE = 1e-3
 """Maximum mean distance from 1 of the cosine of two states of a token. bfloat16 uses a tenth of it."""
 
 
-def _difference(forward: Forward, engine: Forward) -> float:
+def _difference(forward: Any, engine: Any) -> float:
     """Return the difference between an engine and torch, measured on texts of other lengths than the traced example.
 
     A tracer may read the length of its example as a constant, as it does with the positions of T5.
@@ -54,8 +58,8 @@ def _difference(forward: Forward, engine: Forward) -> float:
     ids = np.random.default_rng(0).integers(5, 30, (3, 40))
     lengths = np.asarray([40, 23, 2], dtype=np.int64)
     with torch.inference_mode():
-        wanted, given = forward(ids, lengths)[0], engine(ids, lengths)[0]
-    cosines = torch.nn.functional.cosine_similarity(wanted, given, dim=-1)
+        right, tested = (each.model(**each.inputs(ids, lengths)).last_hidden_state for each in (forward, engine))
+    cosines = torch.nn.functional.cosine_similarity(right, tested, dim=-1)
     read = torch.arange(ids.shape[1]) < torch.from_numpy(lengths)[:, None]
     return float(1 - cosines[read].mean())
 
@@ -82,29 +86,29 @@ def _example() -> dict[str, Any]:
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
 
 
-class OpenVino(Forward):
-    """Forward pass in Intel's engine, in its default precision. Masks are always given."""
+class CompiledModel:
+    """A transformer in Intel's engine, called as the torch model. It is always given a mask."""
 
-    def __init__(self, forward: Forward) -> None:
-        self.model = forward.model
-        self.device = "cpu"
-        self.bidirectional = False
-        self.needs_mask = True
+    def __init__(self, model: Any) -> None:
+        self.config = model.config
         openvino, example = load_openvino(), _example()
         with torch.no_grad():
-            model = openvino.convert_model(_Graph(forward.model), example_input=example)
-        self._names = [name for port in model.inputs for name in port.get_names() if name in example]
-        for port in model.inputs:
+            graph = openvino.convert_model(_Graph(model), example_input=example)
+        self._names = [name for port in graph.inputs for name in port.get_names() if name in example]
+        for port in graph.inputs:
             port.get_node().set_partial_shape(openvino.PartialShape([-1, -1]))
-        model.validate_nodes_and_infer_types()
+        graph.validate_nodes_and_infer_types()
         core = openvino.Core()
-        self._request = core.compile_model(model, "CPU", {"PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
+        self._request = core.compile_model(graph, "CPU", {"PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
 
-    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
-        """Return the last hidden states and the lengths."""
-        mask = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
-        types = np.zeros_like(ids) if types is None else types
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    def __call__(self, input_ids: Any, **settings: Any) -> SimpleNamespace:
+        """Return the last hidden states."""
+        inputs = {
+            "input_ids": input_ids,
+            "attention_mask": settings.get("attention_mask", torch.ones_like(input_ids)),
+            "token_type_ids": settings.get("token_type_ids", torch.zeros_like(input_ids)),
+        }
         # The output stays in the memory of the request until the next call. It is pooled before that.
-        self._request.infer({name: inputs[name] for name in self._names}, share_inputs=True, share_outputs=True)
-        return torch.from_numpy(self._request.get_output_tensor(0).data), torch.from_numpy(lengths)
+        arrays = {name: inputs[name].numpy() for name in self._names}
+        self._request.infer(arrays, share_inputs=True, share_outputs=True)
+        return SimpleNamespace(last_hidden_state=torch.from_numpy(self._request.get_output_tensor(0).data))

@@ -21,7 +21,7 @@ def encode_passages(encoder: Encoder, documents: Sequence[str], tokens: int) -> 
         passages = encoder.passages(documents[start : start + DOCUMENTS_AT_ONCE], tokens)
         sizes += map(len, passages)
         with receiving(lambda texts: None):  # Its batches are passages, and not documents.
-            parts.append(encoder.encode_ragged([text for document in passages for text in document], "document"))
+            parts.append(encoder.encode([text for document in passages for text in document], "document"))
         if receiver is not None:
             receiver(len(passages))
     vectors = np.concatenate([part.arrays["vectors"] for part in parts])

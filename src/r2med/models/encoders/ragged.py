@@ -28,6 +28,7 @@ class Ragged:
     @classmethod
     def single(cls, vectors: npt.NDArray[Any], cost: Cost | None = None) -> Ragged:
         """Return the rows of texts that have one vector each."""
+        vectors = np.asarray(vectors, dtype=np.float32)
         return cls({"vectors": vectors}, np.arange(len(vectors) + 1, dtype=np.int64), cost or Cost())
 
     def __len__(self) -> int:
@@ -37,6 +38,11 @@ class Ragged:
     def is_single(self) -> bool:
         """True if each text has one row."""
         return bool((np.diff(self.offsets) == 1).all())
+
+    @property
+    def vectors(self) -> npt.NDArray[Any]:
+        """The vectors of all texts, one text after the other."""
+        return self.arrays["vectors"]
 
     def rows(self, name: str, text: int) -> npt.NDArray[Any]:
         """Return the rows of one text in one of the arrays."""

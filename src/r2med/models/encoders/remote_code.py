@@ -11,25 +11,16 @@ import numpy as np
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
-from r2med.models.encoders.encoder import Encoded, Role, Vectors, normalised
+from r2med.models.encoders.encoder import Role, Vectors, normalised
 from r2med.models.encoders.local_encoder import LocalModel
 from r2med.models.encoders.model_cards import ModelCard
-from r2med.models.encoders.replicas import Replicas
-from r2med.models.encoders.tokenize import TextTokenizer
+from r2med.models.encoders.replicas import Replicas, Rows
+from r2med.models.encoders.tokenize import TextTokenizer, Tokens
 from r2med.models.encoders.weights import Weights
 
 
 class RemoteModel(LocalModel):
     """The replicas of a model, and its tokenizer, which measures the length of a text."""
-
-    has_backends = False
-
-    @classmethod
-    def check(cls, card: ModelCard, setup: Setup) -> None:
-        """Raise UserError if the user has not allowed the model's code."""
-        if not setup.trust_remote_code:
-            raise model_loading.not_trusted(card.name)
-        devices.check_torch(setup, f"model {card.name} ({card.loader})")
 
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from transformers import AutoModel, AutoTokenizer
@@ -42,7 +33,6 @@ class RemoteModel(LocalModel):
             return model.eval().to(device)
 
         model_loading.check_trust(folder, card.name, setup)
-        self.width, self.limit = card.dimension, 0
         self._name = card.name
         with model_loading.loading(card.name, folder):
             self.tokenizer: TextTokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
@@ -53,16 +43,15 @@ class RemoteModel(LocalModel):
             )
         self._accepted = _parameters(self.replicas.first.encode)
 
-    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Return one row per text, in their order."""
-        side = card.side(role)
+    def rows(self, texts: Sequence[str], tokens: Tokens, card: ModelCard, role: Role, prefix: str) -> Rows[Any]:
+        """Return the function that gives a batch of texts to the model's own code. Token ids only measure them."""
+        limit = card.side(role).max_tokens
 
         def rows(model: Any, batch: Sequence[int]) -> Vectors:
-            vectors = self._call(model, [texts[i] for i in batch], side.max_tokens, prefix)
+            vectors = self._call(model, [texts[i] for i in batch], limit, prefix)
             return normalised(vectors) if card.normalise else vectors
 
-        tokens = self.tokenizer(texts, side, prefix)
-        return self.replicas.run(tokens.lengths(), rows, tokens.cut)
+        return rows
 
     def _call(self, model: Any, texts: list[str], limit: int, prefix: str) -> Vectors:
         import torch

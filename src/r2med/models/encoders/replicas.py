@@ -21,7 +21,8 @@ from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices
-from r2med.models.encoders.encoder import Encoded, Vectors, batch_receiver, check_finite
+from r2med.models.encoders.encoder import Vectors, batch_receiver, check_finite
+from r2med.models.encoders.ragged import Ragged
 
 Model = TypeVar("Model")
 Loaded = TypeVar("Loaded")
@@ -53,11 +54,12 @@ class Replicas(Generic[Model]):
         """One of the copies, for properties that all copies share."""
         others = names[1:] if shares is None or shares(self.first) else ()
         self.models = [self.first, *(load(name, dtype) for name in others)]
-        self._budgets = [devices.tokens_per_batch(setup.tokens_per_batch, name) for name in names]
+        # A batch fills the device but fits its caches.
+        self._budgets = [setup.tokens_per_batch or (8192 if name.startswith("cuda") else 4096) for name in names]
 
     def run(
         self, lengths: Sequence[int], rows: Rows[Model], cut: Sequence[bool] = (), estimated: bool = False
-    ) -> Encoded:
+    ) -> Ragged:
         """Return one row per text, in their order, and the cost.
 
         `lengths` are the numbers of tokens of the texts. `cut` says which texts were cut. Lengths that are `estimated`
@@ -71,8 +73,9 @@ class Replicas(Generic[Model]):
             with ThreadPoolExecutor(len(self.models), thread_name_prefix="encode") as pool:
                 for done in [pool.submit(self._encode, number, batches, rows) for number in range(len(self.models))]:
                     done.result()
+        check_finite(batches.vectors)
         tokens = 0 if estimated else sum(lengths)
-        return Encoded(batches.vectors, Cost(texts=len(lengths), tokens=tokens, cut=sum(cut)))
+        return Ragged.single(batches.vectors, Cost(texts=len(lengths), tokens=tokens, cut=sum(cut)))
 
     def _encode(self, number: int, batches: _Batches, rows: Rows[Model]) -> None:
         """Encode batches with one copy until none is left. A batch that does not fit into memory is halved."""
@@ -133,8 +136,7 @@ class _Batches:
             self._left.extendleft(reversed(batch))
 
     def put(self, batch: Sequence[int], rows: Vectors) -> None:
-        """Save the rows of a batch. Raises NotFiniteError for a row with NaN or infinity."""
-        check_finite(rows, batch)
+        """Save the rows of a batch."""
         with self._lock:
             if not len(self.vectors):
                 self.vectors = np.empty((len(self.lengths), rows.shape[1]), dtype=np.float32)
@@ -155,20 +157,16 @@ def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) ->
     UserError if it does not fit at all.
     """
 
-    def loaded() -> Loaded:
-        for others in (len(runtime.models), 0):
-            try:
-                return load()
-            except Exception as error:
-                if not devices.is_out_of_memory(error):
-                    raise
-            if not others:
-                break
-            runtime.models.clear()
-            gc.collect()
-            devices.release()
-        raise UserError(
-            "the model does not fit into the memory of the device; use another device (--device) or dtype (--dtype)"
-        )
-
-    return runtime.models.get(key, loaded)
+    for _ in range(2):
+        try:
+            return runtime.models.get(key, load)
+        except Exception as error:
+            if not devices.is_out_of_memory(error):
+                raise
+        # The traceback is gone here, and with it the memory that the failed attempt still held.
+        runtime.models.clear()
+        gc.collect()
+        devices.release()
+    raise UserError(
+        "the model does not fit into the memory of the device; use another device (--device) or dtype (--dtype)"
+    )

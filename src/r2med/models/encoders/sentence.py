@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from r2med.foundation.core.cost import Cost
-from r2med.foundation.core.errors import UserError, check_installed
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.runtime.setup import Setup
 from r2med.models.encoders import devices, model_loading
-from r2med.models.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised
+from r2med.models.encoders.encoder import Role, Vectors, batch_receiver, normalised
 from r2med.models.encoders.local_encoder import LocalModel
 from r2med.models.encoders.model_cards import ModelCard, Side
-from r2med.models.encoders.replicas import Replicas
-from r2med.models.encoders.tokenize import TextTokenizer, padded
+from r2med.models.encoders.ragged import Ragged
+from r2med.models.encoders.replicas import Replicas, Rows
+from r2med.models.encoders.tokenize import TextTokenizer, Tokens, padded
 from r2med.models.encoders.weights import Weights
 
 if TYPE_CHECKING:
-    from r2med.models.encoders.forward import Forward
+    from r2med.models.encoders.transformer import Forward
 
 PLAIN_MODULES = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
 """Modules that take token ids and a mask and treat every text alike."""
@@ -49,14 +50,15 @@ def _engine(model: Any, backend: str, name: str) -> Forward | None:
     """
     if backend == "torch":
         return None
-    from r2med.models.encoders.forward import Forward
     from r2med.models.encoders.openvino_engine import compiled
+    from r2med.models.encoders.transformer import Forward
 
     if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
         raise UserError(
             f"backend (--backend {quote(backend)}): model {name} has its own modules, which run only on torch"
         )
-    return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
+    on_engine: Forward = compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
+    return on_engine
 
 
 def _is_plain(model: Any) -> bool:
@@ -68,18 +70,6 @@ def _is_plain(model: Any) -> bool:
 
 class SentenceModel(LocalModel):
     """The replicas of a model. It has a tokenizer only if the modules need nothing but token ids."""
-
-    loaded_by = ("pool_prompt",)
-
-    @classmethod
-    def check(cls, card: ModelCard, setup: Setup) -> None:
-        """Raise MissingExtraError if the library is not installed."""
-        check_installed(f"model {card.name}", ["sentence_transformers"])
-
-    @classmethod
-    def key(cls, card: ModelCard, side: Side) -> dict[str, Any]:
-        """Return what vectors depend on besides weights, prefix, lengths and precision."""
-        return {"pool_prompt": card.pool_prompt}
 
     def __init__(self, weights: Weights, card: ModelCard, setup: Setup) -> None:
         from sentence_transformers import SentenceTransformer
@@ -110,23 +100,20 @@ class SentenceModel(LocalModel):
         old = "get_sentence_embedding_dimension"
         self.width = int((getattr(model, "get_embedding_dimension", None) or getattr(model, old))() or card.dimension)
 
-    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
-        """Return one row per text, in their order."""
-        if self.tokenizer is None:
-            return self._encode_by_the_library(list(texts), card, role, prefix)
-        side = card.side(role)
-        limit = side.max_tokens or self.limit
-        tokens = self.tokenizer(texts, side.model_copy(update={"max_tokens": limit}), prefix)
-        skip = self.tokenizer.prefix_length(prefix)
-        pad = self.tokenizer.pad
+    def rows(
+        self, texts: Sequence[str], tokens: Tokens, card: ModelCard, role: Role, prefix: str
+    ) -> Rows[SentenceReplica]:
+        """Return the function that encodes a batch with the modules of a copy."""
+        assert self.tokenizer is not None
+        skip, pad = self.tokenizer.prefix_length(prefix), self.tokenizer.pad
 
         def rows(replica: SentenceReplica, batch: Sequence[int]) -> Vectors:
             vectors = _forward(replica, [tokens.ids[i] for i in batch], pad, skip)
             return normalised(vectors) if card.normalise else vectors
 
-        return self.replicas.run(tokens.lengths(), rows, tokens.cut)
+        return rows
 
-    def _encode_by_the_library(self, texts: list[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Ragged:
         """Return one row per text from the library's own loop, for modules that need more than token ids."""
         model = self.replicas.first.model
         model.max_seq_length = card.side(role).max_tokens or self.limit  # otherwise that of the last role
@@ -134,15 +121,14 @@ class SentenceModel(LocalModel):
         receiver = batch_receiver()
         pieces: list[Vectors] = []
         for start in range(0, len(texts), TEXTS_PER_PIECE):
-            piece = texts[start : start + TEXTS_PER_PIECE]
+            piece = list(texts[start : start + TEXTS_PER_PIECE])
             rows = method(piece, prompt=prefix, batch_size=32, convert_to_numpy=True, show_progress_bar=False)
             vectors = np.asarray(rows, dtype=np.float32)
-            check_finite(vectors, range(start, start + len(piece)))
             pieces.append(normalised(vectors) if card.normalise else vectors)
             if receiver is not None:
                 receiver(len(piece))
         # A model with its own modules does not report tokens.
-        return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
+        return Ragged.single(np.concatenate(pieces), Cost(texts=len(texts)))
 
 
 def _plain_tokenizer(model: Any, limit: int) -> TextTokenizer | None:
@@ -151,7 +137,7 @@ def _plain_tokenizer(model: Any, limit: int) -> TextTokenizer | None:
         return None
     # Test for lower-casing, chat templates and additions of later releases.
     tokenizer = TextTokenizer(model.tokenizer)
-    ids = tokenizer([SAMPLE_TEXT], Side(max_tokens=limit), "").ids[0]
+    ids = tokenizer([SAMPLE_TEXT], Side(), "", limit).ids[0]
     # The method has different names in different releases of the library.
     theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE_TEXT])
     same = theirs["input_ids"][0].tolist() == ids.tolist() and set(theirs) <= KNOWN_INPUTS
@@ -173,7 +159,8 @@ def _forward(replica: SentenceReplica, ids: list[Any], pad: int, skip: int) -> V
     modules = list(model)
     with torch.inference_mode():
         if replica.engine is not None:
-            features["token_embeddings"] = replica.engine(inputs, lengths.numpy())[0]
+            given = replica.engine.inputs(inputs, lengths.numpy())
+            features["token_embeddings"] = replica.engine.model(**given).last_hidden_state
             modules = modules[1:]
         for module in modules:
             features = module(features)

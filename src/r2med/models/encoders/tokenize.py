@@ -47,15 +47,18 @@ class TextTokenizer:
                 raise UserError("the card says append_eos, but the tokenizer has no end-of-sequence token")
             self._eos = int(tokenizer.eos_token_id)
 
-    def __call__(self, texts: Sequence[str], side: Side, prefix: str) -> Tokens:
-        """Return the ids of prefix + text within the side's limit, including special tokens."""
-        limit = side.max_tokens - (self._eos is not None)
+    def __call__(self, texts: Sequence[str], side: Side, prefix: str, limit: int = 0) -> Tokens:
+        """Return the ids of prefix + text within a limit, including special tokens. 0: the limit of the side."""
+        room = (limit or side.max_tokens) - (self._eos is not None)
         tokens = Tokens()
         for start in range(0, len(texts), TEXTS_AT_ONCE):
             chunk = [prefix + text for text in texts[start : start + TEXTS_AT_ONCE]]
             inputs: list[Any] = [("", text) for text in chunk] if side.pair_with_empty else list(chunk)
-            for ids, types, cut in self._encode(inputs, limit):
-                tokens.ids.append(np.asarray(self._ended(ids), dtype=np.int32))
+            for ids, types, cut in self._encode(inputs, room):
+                if self._eos is not None and ids[-1:] != [self._eos]:
+                    ids = [*ids, self._eos]
+                # Without special tokens, a decoder gives no ids for "", which no model can read.
+                tokens.ids.append(np.asarray(ids or [self.pad], dtype=np.int32))
                 if side.pair_with_empty:
                     tokens.types.append(np.asarray(types, dtype=np.int32))
                 tokens.cut.append(cut)
@@ -86,10 +89,9 @@ class TextTokenizer:
         Each has at most this many tokens, including the prefix and special tokens. Raises UserError if these leave no
         room for a text.
         """
-        whole = side.model_copy(update={"max_tokens": 1 << 30})
 
         def count(text: str) -> int:
-            return self([text], whole, prefix).lengths()[0]
+            return self([text], side, prefix, limit=1 << 30).lengths()[0]
 
         if (room := tokens - count("")) < 1:
             raise UserError(f"passages={tokens}: the prefix and special tokens take {tokens - room} tokens")
@@ -115,11 +117,6 @@ class TextTokenizer:
         self._backend.no_truncation()
         spans: list[tuple[int, int]] = self._backend.encode(text, add_special_tokens=False).offsets
         return spans
-
-    def _ended(self, ids: list[int]) -> list[int]:
-        if self._eos is not None and ids[-1:] != [self._eos]:
-            return [*ids, self._eos]
-        return ids or [self.pad]  # Without special tokens, a decoder gives no ids for "", which no model can read.
 
     def _single(self, text: str) -> list[int]:
         return [int(i) for i in self._tokenizer(text)["input_ids"]]

@@ -27,8 +27,9 @@ from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.crossencoders.pair_scorer import ScoredPair, cost_of
 from r2med.models.crossencoders.pairs import Pair
 from r2med.models.encoders import devices, model_loading
-from r2med.models.encoders.encoder import Encoded, Encoder, Role, Vectors
+from r2med.models.encoders.encoder import Encoder, Role, Vectors
 from r2med.models.encoders.model_cards import ModelCard, safe_name
+from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.replicas import Replicas, cached_model
 from r2med.publication.bridges.mteb_results import tasks
 from r2med.systems.rerank.cross import CrossEncoder
@@ -221,7 +222,7 @@ class RegisteredModel:
         key = ("mteb", self.meta.name, self.meta.revision)
         return cached_model(key, self.runtime, lambda: Replicas(self.runtime.setup, load))
 
-    def rows(self, texts: Sequence[str], ask: Callable[[Any, Sequence[int]], Any]) -> Encoded:
+    def rows(self, texts: Sequence[str], ask: Callable[[Any, Sequence[int]], Any]) -> Ragged:
         """Return one row per text. `ask(model, positions)` returns the rows at these positions from one model copy."""
 
         def rows(model: Any, positions: Sequence[int]) -> Vectors:
@@ -252,12 +253,12 @@ class MtebEncoder(Encoder):
         """Return everything that the vectors of a role depend on."""
         return (self.model.query_key if role == "query" else self.model.key)(self.dataset)
 
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+    def encode(self, texts: Sequence[str], role: Role) -> Ragged:
         """Return one row per text, in the same order."""
         from mteb.types import PromptType
 
         if not texts:
-            return Encoded(np.empty((0, 0), dtype=np.float32))
+            return Ragged.single(np.empty((0, 0), dtype=np.float32))
         kind = PromptType.query if role == "query" else PromptType.document
         task = self.model.task(self.dataset)
 

@@ -81,5 +81,5 @@ class MaxSimScorer:
     def _token_vectors(self, texts: Sequence[str], role: Role) -> list[np.ndarray[Any, Any]]:
         """Return the vectors of each text. A text that occurs several times is encoded once."""
         number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        ragged = self._encoder.encode_ragged(list(number_of), role)
+        ragged = self._encoder.encode(list(number_of), role)
         return [ragged.rows("vectors", number_of[text]) for text in texts]

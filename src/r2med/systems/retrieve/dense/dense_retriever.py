@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
 from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
-from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, may_change, vectors_key
+from r2med.systems.retrieve.vectors.embeddings import Embeddings, embed_corpus, embed_texts, vectors_key
 
 
 class VectorSettings(Stage):
@@ -135,7 +136,7 @@ class Dense(VectorSettings, kind="retrieve"):
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, runtime: Runtime) -> Searched:
         """Return the k best documents of each query. Vectors in the store are not encoded again."""
         runtime = runtime.about(dataset.label, model=self.vectors_label)
-        opened = runtime.index((self, dataset.corpus.fingerprint), lambda: self._open(dataset, runtime))
+        opened = runtime.index((self, dataset.corpus.fingerprint), partial(self._open, dataset, runtime))
         with self._turn(opened.encoder, runtime):
             asked = self._query_vectors(queries, opened, runtime)
         started = time.perf_counter()
@@ -153,7 +154,7 @@ class Dense(VectorSettings, kind="retrieve"):
             encoder,
             runtime.store,
             runtime.engine,
-            reuse=may_change(dataset),
+            reuse=dataset.card is None or dataset.card.hub is None,  # a dataset of the user may change
             passages=self.passages,
         )
         if self.card(runtime).loader == "sparse":

@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.foundation.core.cost import Cost, total
 from r2med.foundation.core.errors import UserError
@@ -34,7 +33,7 @@ from r2med.foundation.engine.work import THREADS, Engine, Key
 from r2med.foundation.store import Artefact, Store, digest
 from r2med.foundation.store.files import allow_open_files, write_array
 from r2med.foundation.store.reads import joined, versions_of
-from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, receiving
+from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors, check_finite, receiving
 from r2med.models.encoders.passages import encode_passages
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.vectors.known_vectors import KnownVectors, TakenVectors, text_digests
@@ -69,12 +68,12 @@ class Embeddings:
     @property
     def blocks(self) -> tuple[tuple[int, Vectors], ...]:
         """Pairs of (first row, vectors) in the order of the corpus, if each document has one vector."""
-        return tuple((first, part.arrays["vectors"]) for first, part in self.parts)
+        return tuple((first, part.vectors) for first, part in self.parts)
 
     @property
     def dimension(self) -> int:
         """Number of dimensions of a vector."""
-        return int(self.parts[0][1].arrays["vectors"].shape[1])
+        return int(self.parts[0][1].vectors.shape[1])
 
 
 @dataclass(frozen=True)
@@ -115,60 +114,58 @@ class EncodeShard:
 
     def __call__(self, shard: TextShard, store: Store) -> tuple[Key, Artefact]:
         """Return the encoder's key and the vectors from the store. They are encoded first if they are missing."""
-        return vectors_key(self.encoder, self.role, self.passages), store.make(
-            self.kind, shard.key, partial(self._build, shard)
-        )
+        key = vectors_key(self.encoder, self.role, self.passages)
+        return key, store.make(self.kind, shard.key, partial(self._build, shard))
 
     def _build(self, shard: TextShard, folder: Path) -> dict[str, Any]:
-        """Write the vectors of a shard: those that were taken, and those of its other texts."""
+        """Write the vectors of a shard: those that were taken, and those of its other texts.
+
+        Raises UserError that names the text if a vector is not finite.
+        """
         texts, taken = shard.read(), shard.taken
-        positions = range(len(texts))
-        versions = versions_of(self.encoder)
-        if taken is None:
-            vectors = self.encoded(shard, texts, positions)
+        new = list(range(len(texts))) if taken is None else taken.missing(len(texts))
+        if taken is None or new:
+            new_texts, started = [texts[row] for row in new], time.perf_counter()
+            try:
+                with receiving(self.reporter.advance):
+                    if self.passages:
+                        encoded = encode_passages(self.encoder, new_texts, self.passages)
+                    else:
+                        encoded = self.encoder.encode(new_texts, self.role)
+                vectors, versions = checked(encoded, len(new), started), versions_of(self.encoder)
+            except NotFiniteError as error:
+                name = shard.name(new[error.index])
+                raise UserError(f"the vector of {name} has NaN or infinite entries: {error.hint}") from None
+            if taken is not None:
+                _check_same_width([vectors, taken.vectors])
+                vectors, versions = taken.with_others(vectors, new), joined(taken.versions, versions)
         else:
-            others = np.setdiff1d(positions, taken.positions).tolist()
-            vectors, versions = taken.vectors, joined(taken.versions, versions if others else {})
-            if others:
-                encoded = self.encoded(shard, [texts[position] for position in others], others)
-                _check_same_width([encoded, taken.vectors])
-                vectors = taken.with_others(encoded, others)
+            vectors, versions = taken.vectors, taken.versions
         meta = {"start": shard.start, **write_ragged(vectors, folder), **({"versions": versions} if versions else {})}
         if not shard.corpus:
             return meta
         write_array(folder / "digests.npy", text_digests(texts))
         return {**meta, "encoder": digest(self.key), "corpus": shard.corpus}
 
-    def encoded(self, shard: TextShard, texts: Sequence[str], positions: Sequence[int]) -> Ragged:
-        """Return the vectors of the texts at some positions of a shard, with the time that they took.
 
-        Raises UserError that names the text if a vector is not finite.
-        """
-        started = time.perf_counter()
-        try:
-            with receiving(self.reporter.advance):
-                if self.passages:
-                    vectors = encode_passages(self.encoder, texts, self.passages)
-                else:
-                    vectors = self.encoder.encode_ragged(texts, self.role)
-        except NotFiniteError as error:
-            name = shard.name(positions[error.index])
-            raise UserError(f"the vector of {name} has NaN or infinite entries: {error.hint}") from None
-        seconds = vectors.cost.seconds or time.perf_counter() - started  # an encoder may state its own
-        return replace(vectors, cost=replace(vectors.cost, seconds=seconds, encoder_seconds=seconds))
+def checked(encoded: Ragged, count: int, started: float) -> Ragged:
+    """Return what an encoder made of some texts, with the time since `started` if the encoder does not state its own.
+
+    Raises UserError for another number of texts, and NotFiniteError for a vector with NaN or infinity.
+    """
+    vectors = encoded.arrays.get("vectors")
+    if len(encoded) != count or (vectors is not None and vectors.ndim != 2):
+        shape = (len(encoded),) if vectors is None else vectors.shape
+        raise UserError(f"the model returned an array of shape {shape} for {count} texts")
+    if vectors is not None:
+        check_finite(vectors, np.repeat(np.arange(count), np.diff(encoded.offsets)).tolist())
+    seconds = encoded.cost.seconds or time.perf_counter() - started
+    return replace(encoded, cost=replace(encoded.cost, seconds=seconds, encoder_seconds=seconds))
 
 
 def vectors_key(encoder: Encoder, role: Role, passages: int = 0) -> dict[str, Any]:
     """Return everything that the vectors of a role depend on. Only documents are cut into passages."""
     return {**encoder.key(role), **({"passages": passages} if passages and role == "document" else {})}
-
-
-def may_change(dataset: Dataset) -> bool:
-    """Return True for a dataset of the user, which may change.
-
-    A dataset of the hub never changes and is encoded in full.
-    """
-    return dataset.card is None or dataset.card.hub is None
 
 
 def embed_corpus(
@@ -187,10 +184,8 @@ def embed_corpus(
     key, kind = vectors_key(encoder, "document", passages), encoder.shards_in
     size = encoder.shard_documents if len(corpus) < MANY_DOCUMENTS else encoder.large_shard_documents
     keys = {start: digest([VERSION, key, corpus.fingerprint, start, size]) for start in range(0, len(corpus), size)}
-    sizes = {start: min(size, len(corpus) - start) for start in keys}
-    stored = {start: _stored(store, kind, keys[start], sizes[start]) for start in keys}
-    shards = {start: shard for start, shard in stored.items() if shard is not None}
-    done = sum(sizes[start] for start in shards)
+    shards = {start: stored for start in keys if (stored := store.get(kind, keys[start])) is not None}
+    done = sum(len(corpus.part(start, start + size)) for start in shards)
     work = EncodeShard(kind, "document", encoder, key, Reporter("documents", len(corpus), before=done), passages)
     missing = [start for start in keys if start not in shards]
     known = KnownVectors.find(store, kind, digest(key), corpus.fingerprint) if reuse and missing else None
@@ -204,7 +199,7 @@ def embed_corpus(
 
     for shard, artefact in engine.map(work, missing_shards(), store, encoder.needs, key):
         shards[shard.start] = artefact
-        done += sizes[shard.start]
+        done += len(shard.texts)
         work.reporter.reach(done)  # an encoder may not report its batches
     embeddings = Embeddings(tuple(shards[start] for start in keys))
     _check_same_width([part for _, part in embeddings.parts])
@@ -216,41 +211,23 @@ def embed_texts(
     texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None, engine: Engine = THREADS
 ) -> Ragged:
     """Return the vectors of queries or generated texts, from the store if exactly these texts are there."""
-    key = encoder.key(role)
-    shard = TextShard(digest([VERSION, key, list(texts)]), tuple(texts))
-    work = EncodeShard(f"query-{encoder.shards_in}", role, encoder, key, Reporter("queries", len(texts)))
     if store is None:
-        return work.encoded(shard, texts, range(len(texts)))
-    artefact = _stored(store, work.kind, shard.key, len(texts))
+        started = time.perf_counter()
+        return checked(encoder.encode(texts, role), len(texts), started)
+    key, kind = encoder.key(role), f"query-{encoder.shards_in}"
+    shard = TextShard(digest([VERSION, key, list(texts)]), tuple(texts))
+    artefact = store.get(kind, shard.key)
     if artefact is None:
+        work = EncodeShard(kind, role, encoder, key, Reporter("queries", len(texts)))
         [(_, artefact)] = engine.map(work, [shard], store, encoder.needs, key)
         work.reporter.reach(len(texts))
     _report_zeros([artefact], len(texts), "queries" if role == "query" else "generated texts")
     return read_ragged(artefact)
 
 
-def _stored(store: Store, kind: str, key: str, texts: int) -> Artefact | None:
-    """Return the stored vectors of this number of texts. Others, which a pack may have brought, are removed."""
-    artefact = store.get(kind, key)
-    if artefact is None or _are_vectors(artefact, kind, texts):
-        return artefact
-    log.warning("%s %s is damaged (not vectors of %s texts): making it again", kind, key[:8], f"{texts:,}")
-    store.discard(kind, key)
-    return None
-
-
-def _are_vectors(artefact: Artefact, kind: str, texts: int) -> bool:
-    # The values of a corpus are not read again, which are gigabytes.
-    if kind in ("vectors", "query-vectors"):
-        array = artefact.array("vectors")
-        if array.dtype != np.float32 or array.ndim != 2:
-            return False
-    return len(read_ragged(artefact)) == texts
-
-
 def _check_same_width(parts: Sequence[Ragged]) -> None:
     """Raise UserError if a model returned vectors of different lengths."""
-    widths = {part.arrays["vectors"].shape[1] for part in parts if "vectors" in part.arrays}
+    widths = {part.vectors.shape[1] for part in parts if "vectors" in part.arrays}
     if len(widths) > 1:
         raise UserError(f"the model returned vectors of different lengths, {sorted(widths)}; use one model for all")
 

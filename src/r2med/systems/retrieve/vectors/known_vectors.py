@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +44,10 @@ class TakenVectors:
     versions: Versions
     """Versions of the libraries that made them."""
 
+    def missing(self, count: int) -> list[int]:
+        """Return the positions of the other texts of a shard of `count` texts."""
+        return list(map(int, np.setdiff1d(np.arange(count), self.positions)))
+
     def with_others(self, encoded: Ragged, positions: Sequence[int]) -> Ragged:
         """Return the vectors of all texts of the shard, with those of the texts at the other positions."""
         origins = np.empty((len(positions) + len(self.positions), 2), dtype=np.int32)
@@ -73,7 +76,10 @@ class KnownVectors:
         because its own shards are found by their keys.
         """
         shards, documents = [], 0
-        for path in _newest_first((store.root / kind).glob(f"*/{META}")):
+        paths = sorted(
+            (store.root / kind).glob(f"*/{META}"), key=lambda path: (-path.stat().st_mtime_ns, path.parent.name)
+        )
+        for path in paths:  # the newest first
             meta = json.loads(path.read_bytes())
             if meta.get("encoder") != encoder or meta.get("corpus") == corpus:
                 continue
@@ -114,7 +120,3 @@ class KnownVectors:
 def _cost_of(source: Artefact, texts: int) -> Cost:
     """Return the cost of making the vectors of some texts of a folder: a share of the cost of all."""
     return Cost.from_dict(source.meta["cost"]).times(texts / len(source.array("digests")))
-
-
-def _newest_first(files: Iterable[Path]) -> list[Path]:
-    return sorted(files, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))
