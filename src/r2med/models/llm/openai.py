@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -24,7 +23,7 @@ from r2med.foundation.net.request_loop import Policy, Request, RequestLoop
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer, Usage
 from r2med.models.llm.costs import dollars, dollars_at_most, request_tokens
-from r2med.models.llm.llm_cards import LLMCard
+from r2med.models.llm.llm_cards import LLMCard, given_address
 from r2med.models.llm.openai_protocol import (
     NO_SCHEMA_MESSAGE,
     ErrorReply,
@@ -61,8 +60,7 @@ class OpenAIBackend:
 
     def __init__(self, card: LLMCard, runtime: Runtime) -> None:
         self._card = card
-        of_environment = "" if card.base_url or card.api_key_env != "OPENAI_API_KEY" else "OPENAI_BASE_URL"
-        given = runtime.setup.base_url or os.environ.get(of_environment, "").strip()
+        given = given_address(card, runtime.setup)
         endpoint = endpoint_at(given or card.base_url, card.name, card.api_key_env)
         # OpenAI's own address is treated like no address, because the journal has its answers under that key.
         self._endpoint = replace(endpoint, url="") if endpoint.url == OPENAI_URL else endpoint
