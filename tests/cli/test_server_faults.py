@@ -15,7 +15,7 @@ from r2med import Setup
 from support import chat_server as api
 from support.chat_server import Server
 from support.commands import run_here
-from support.facts import some_states
+from support.facts import some_states, states
 from support.keys import KEY
 from support.loopback import nobody_listening
 from support.processes import Ended
@@ -192,3 +192,51 @@ def test_what_was_answered_before_a_wrong_key_is_not_asked_again(chat_server: Se
     all_failed(generated(r2med, chat_server.address, "--concurrency", "2"), "refuses the key")
     assert generated(r2med, chat_server.address).returncode == 0
     assert sum(chat_server.served.values()) == QUERIES and set(chat_server.served.values()) == {1}
+
+
+CONTEXT = 8192
+"""Tokens of the context of a small server. An answer may have 10,240 tokens if no card says less."""
+
+
+def small_server(message: str, *, counts: bool) -> api.Step:
+    """Return a server that refuses what its context cannot hold, as vLLM does. `counts`: it has /tokenize, too."""
+
+    async def step(exchange: api.Exchange) -> None:
+        request = exchange.request
+        if request.path == "/tokenize":
+            sizes = {"count": request.prompt_tokens, "max_model_len": CONTEXT}
+            await (exchange.send(200, json.dumps(sizes).encode()) if counts else api.refuse(404)(exchange))
+        elif request.prompt_tokens + request.body["max_tokens"] > CONTEXT:
+            await api.refuse(400, json.dumps({"error": {"message": message}}))(exchange)
+        else:
+            await api.answer()(exchange)
+
+    return step
+
+
+@pytest.mark.parametrize("concurrency", ["1", "4"])
+@pytest.mark.parametrize(
+    ("message", "counts"),
+    [
+        pytest.param(
+            "'max_tokens' is too large: 10240. This model's maximum context length is 8192 tokens and your request has "
+            "25 input tokens (10240 > 8192 - 25).",
+            False,
+            id="the refusal says it",
+        ),
+        pytest.param("The prompt is too long.", True, id="/tokenize says it"),
+    ],
+)
+def test_a_served_model_with_a_smaller_context_than_our_default_answers_all_questions(
+    message: str, counts: bool, concurrency: str, chat_server: Server, r2med: Typed, tmp_path: Path
+) -> None:
+    chat_server.otherwise = small_server(message, counts=counts)
+    done = generated(r2med, chat_server.address, "--concurrency", concurrency)
+    assert (done.returncode, written(tmp_path)) == (0, QUERIES), done
+    limits = [request.body["max_tokens"] for request in chat_server.requests if "max_tokens" in request.body]
+    refused = limits.count(10240)
+    assert refused <= int(concurrency), "only the questions that were sent before the first refusal"
+    assert sorted(limits) == [CONTEXT // 2] * QUERIES + [10240] * refused
+    [notice] = [message for message in done.messages if "context" in message]
+    states(notice, "8,192", "4,096", "max_tokens")
+    assert set(chat_server.served.values()) == {1}

@@ -71,7 +71,7 @@ def test_temporary_errors_are_retried(server: Server, home: Path, status: int) -
         (api.refuse(400), "bad_request", 1),
         (api.refuse(422), "bad_request", 1),
         (api.refuse(400, '{"error": {"message": "too long", "code": "context_length_exceeded"}}'), "context_length", 1),
-        (api.refuse(400, '{"error": {"message": "the model\'s maximum context length is 5"}}'), "context_length", 1),
+        (api.refuse(400, '{"error": {"message": "the model\'s maximum context length is 50"}}'), "context_length", 1),
         (api.refuse(500, '{"error": {"type": "exceed_context_size_error"}}'), "context_length", 1),
     ],
 )

@@ -25,7 +25,7 @@ from r2med.models.llm.openai_protocol import (
     MalformedReply,
     logprob_settings,
     read_logprobs,
-    share_that_fits,
+    stated_sizes,
 )
 
 GGUF_MAGIC = b"GGUF"
@@ -173,7 +173,7 @@ def _read(result: dict[str, Any], seconds: float, limit: int) -> RawAnswer | Fai
     if (error := result.get("error")) is not None:
         message = " ".join(str(error.get("message", error)).split())[:200]
         if error.get("type") == "exceed_context_size_error":
-            return Failure("context_length", message, seconds=seconds, fits=share_that_fits(message, limit))
+            return Failure("context_length", message, seconds=seconds, fits=stated_sizes(message).share(limit))
         return Failure("server" if error.get("code", 500) >= 500 else "bad_request", message, seconds=seconds)
     try:
         choice, usage = result["choices"][0], result["usage"]

@@ -207,27 +207,23 @@ def sampling_of(card: LLMCard) -> Sampling:
     )
 
 
-def missing_key(llm: str, setup: Setup) -> str:
-    """Return the problem that prevents asking an LLM, on one line: an unknown name, or a key that is not set."""
-    try:
-        card = find_llm(llm, setup)
-    except UserError as error:
-        return str(error)
-    return "" if card is None else missing_for(card, setup)
+def given_address(card: LLMCard, setup: Setup) -> str:
+    """Return the address of a user's own server for a card; empty if the address is that of the card, or OpenAI's."""
+    is_openai = not card.base_url and card.api_key_env == "OPENAI_API_KEY"
+    return setup.base_url or (os.environ.get("OPENAI_BASE_URL", "").strip() if is_openai else "")
 
 
 def missing_for(card: LLMCard, setup: Setup) -> str:
     """Return the problem that prevents asking the LLM of a card: no server has its weights, or its key is not set."""
     if (setup.llm_backend or ("openai" if setup.base_url else card.backend)) != "openai":
         return ""
-    address = setup.base_url or card.base_url or os.environ.get("OPENAI_BASE_URL", "").strip()
-    if is_offline() and not (address and is_loopback(urlsplit(address).hostname)):
+    given = given_address(card, setup)
+    address = given or card.base_url
+    is_local = bool(address) and is_loopback(urlsplit(address).hostname)
+    if is_offline() and not is_local:
         return f"offline, and {card.name} is not on this machine"
-    if setup.base_url:
-        return ""
-    if "/" in card.model and not card.base_url and not os.environ.get("OPENAI_BASE_URL", "").strip():
+    if "/" in card.model and not address:
         return f"{card.model} needs a server: start `vllm serve {card.model}`, and give base_url (--base-url URL)"
-    if os.environ.get(card.api_key_env):
+    if given or is_local or not card.api_key_env or os.environ.get(card.api_key_env, "").strip():
         return ""
-    local = card.base_url.startswith(("http://127.", "http://localhost"))
-    return "" if local or not card.api_key_env else f"{card.api_key_env} is not set; export it before the run"
+    return f"{card.api_key_env} is not set; export it before the run"

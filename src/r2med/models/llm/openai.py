@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -24,17 +23,18 @@ from r2med.foundation.net.request_loop import Policy, Request, RequestLoop
 from r2med.foundation.runtime.runtime import Runtime
 from r2med.models.llm.chat import Ability, ChatRequest, Failure, RawAnswer, Usage
 from r2med.models.llm.costs import dollars, dollars_at_most, request_tokens
-from r2med.models.llm.llm_cards import LLMCard
+from r2med.models.llm.llm_cards import LLMCard, given_address
 from r2med.models.llm.openai_protocol import (
     NO_SCHEMA_MESSAGE,
     ErrorReply,
     MalformedReply,
     Reply,
+    Sizes,
     answer_failure,
     count_body,
-    counted_share,
+    counted_sizes,
     request_body,
-    share_that_fits,
+    stated_sizes,
     tools_refused,
 )
 
@@ -60,8 +60,7 @@ class OpenAIBackend:
 
     def __init__(self, card: LLMCard, runtime: Runtime) -> None:
         self._card = card
-        of_environment = "" if card.base_url or card.api_key_env != "OPENAI_API_KEY" else "OPENAI_BASE_URL"
-        given = runtime.setup.base_url or os.environ.get(of_environment, "").strip()
+        given = given_address(card, runtime.setup)
         endpoint = endpoint_at(given or card.base_url, card.name, card.api_key_env)
         # OpenAI's own address is treated like no address, because the journal has its answers under that key.
         self._endpoint = replace(endpoint, url="") if endpoint.url == OPENAI_URL else endpoint
@@ -74,6 +73,8 @@ class OpenAIBackend:
         self._warned = runtime.warned
         # Endpoints and models that refused the schema of an answer. It is tried once, and one warning is logged.
         self._without_schema: set[tuple[str, str]] = runtime.opened("LLMs without a schema", set)
+        # The most tokens of an answer, by endpoint and model, for servers with a small context.
+        self._most_tokens: dict[tuple[str, str], int] = runtime.opened("limits of answers", dict)
         # Endpoints that could not be reached: the next dataset would wait for the same attempts.
         self._dead: dict[str, tuple[float, str]] = runtime.opened("endpoints without an answer", dict)
         if runtime.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
@@ -119,7 +120,8 @@ class OpenAIBackend:
         if time.monotonic() - since < DEAD_SECONDS:
             raise UserError(reason)
         warn_before_sending(endpoint, self._warned)
-        call = _Call(self._card, endpoint, key, self._policy, self._budget, self._without_schema, done)
+        learned = self._without_schema, self._most_tokens
+        call = _Call(self._card, endpoint, key, self._policy, self._budget, *learned, done)
         questions = (_Question(number, request) for number, request in enumerate(requests))
         try:
             unsent = run_sync(call.run(questions))
@@ -140,6 +142,8 @@ class _Question:
     request: ChatRequest
     answer: RawAnswer | None = None
     """The delivered answer. Its tokens are estimated until its bill arrives."""
+    fits: float = 0.0
+    """Share of a prompt that would fit, if it was too long and the server says by how much."""
     lost: tuple[int, int] = (0, 0)
     """Estimated tokens of interrupted answers: of the prompt and of the answer."""
 
@@ -155,12 +159,14 @@ class _Call(RequestLoop[_Question, None]):
         policy: Policy,
         budget: Budget,
         without_schema: set[tuple[str, str]],
+        most_tokens: dict[tuple[str, str], int],
         done: Done,
     ) -> None:
         super().__init__(Client(endpoint, policy.idle, key=key, refusal=self._refusal), policy, budget)
         self._card = card
         self._key = key
         self._without_schema = without_schema
+        self._most_tokens = most_tokens
         self._done = done
         self._tells_usage = True
         """True if the server accepts `stream_options`. This is tried once, because old servers refuse it."""
@@ -187,28 +193,48 @@ class _Call(RequestLoop[_Question, None]):
         if outcome is None or question.answer is not None:
             return
         self._give_up_on_all(outcome, request.attempts)
-        seconds = request.seconds
-        too_long = outcome.kind == "context_length"
-        fits = await self._share_that_fits(question.request, str(outcome)) if too_long else 0.0
         asked, written = question.lost
-        usage = Usage(prompt_tokens=asked, completion_tokens=written, seconds=seconds, attempts=request.attempts).usage
-        self._done(question.number, Failure(outcome.kind, f"{outcome}{outcome.wish}", fits, **usage))
+        usage = Usage(
+            prompt_tokens=asked, completion_tokens=written, seconds=request.seconds, attempts=request.attempts
+        ).usage
+        self._done(question.number, Failure(outcome.kind, f"{outcome}{outcome.wish}", question.fits, **usage))
 
-    async def _share_that_fits(self, request: ChatRequest, refusal: str) -> float:
-        """Return the share of a refused prompt that would fit: the server says it, or counts the tokens; 0: unknown."""
-        answer = request.sampling.max_tokens or self._card.max_tokens
-        share = share_that_fits(refusal, answer)
-        if share or not self._counts_tokens:
-            return share
+    async def _fit(self, question: _Question, refusal: RequestFailed, limit: int) -> RequestFailed:
+        """Note the share of a refused prompt that would fit. If no prompt leaves room for an answer, limit the answers.
+
+        The limit of a card may be larger than the context of the server, above all if the server has no card. `limit`
+        is what was sent.
+        """
+        sizes = stated_sizes(str(refusal))
+        if not all(sizes) and self._counts_tokens:
+            sizes = await self._counted(question.request) or sizes
+        question.fits = sizes.share(limit)
+        if not 0 < sizes.context <= limit:
+            return refusal
+        server, model = self.client.endpoint.server, self._card.model
+        most = max(1, sizes.context // 2)
+        if self._most_tokens.get((self.client.endpoint.digest, model)) != most:  # not yet by another question
+            self._most_tokens[self.client.endpoint.digest, model] = most
+            text = "%s has a context of %s tokens, so answers of %s end at %s tokens (max_tokens in a card sets this)"
+            log.warning(text, server, f"{sizes.context:,}", model, f"{most:,}")
+        return RequestFailed(f"{server} has a smaller context", again=True, kind="context_length", retry_after=0.0)
+
+    async def _counted(self, request: ChatRequest) -> Sizes | None:
+        """Return the sizes that a server counts, or None if it cannot."""
         # vLLM has this address beside /v1. The path of another server may be without /v1.
         counting = replace(self.client.endpoint, url=self.client.endpoint.url.removesuffix("/v1"))
         try:
             async with Client(counting, self.policy.idle, key=self._key) as client:
-                share = counted_share(await client.post("/tokenize", count_body(self._card, request)), answer)
+                sizes = counted_sizes(await client.post("/tokenize", count_body(self._card, request)))
         except RequestFailed:
-            pass
-        self._counts_tokens = share > 0  # Otherwise the other prompts are shortened step by step.
-        return share
+            sizes = Sizes()
+        self._counts_tokens = all(sizes)  # Otherwise the other prompts are shortened step by step.
+        return sizes if self._counts_tokens else None
+
+    def _answer_tokens(self, request: ChatRequest) -> int:
+        """Return the most tokens of an answer: as the request or the card says, and as this server can hold."""
+        limit = request.sampling.max_tokens or self._card.max_tokens
+        return min(limit, self._most_tokens.get((self.client.endpoint.digest, self._card.model), limit))
 
     def before_retry(self, failure: RequestFailed) -> None:
         """Raise UserError if an endpoint has not responded to a dozen attempts and has never answered."""
@@ -239,7 +265,7 @@ class _Call(RequestLoop[_Question, None]):
             return
         reply = Reply(text_only=question.request.prompt is not None)
         started = time.monotonic()
-        limit = question.request.sampling.max_tokens or self._card.max_tokens
+        limit = self._answer_tokens(question.request)
         most = (16 << 20) + (limit << 10)  # A server sends about 300 bytes around each token.
         failure: RequestFailed | None = None
         try:
@@ -247,7 +273,7 @@ class _Call(RequestLoop[_Question, None]):
             body = self._body(question.request)
             await self.client.send(path, body, lambda answer: self._read(answer, request, reply, started), most)
         except RequestFailed as error:
-            failure = error
+            failure = await self._fit(question, error, limit) if error.kind == "context_length" else error
         finally:
             if reply.began and question.answer is None and not reply.complete:
                 self._count_lost(request, reply)
@@ -259,6 +285,9 @@ class _Call(RequestLoop[_Question, None]):
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
         """Return the body of a request, with what this server accepts."""
+        most = self._answer_tokens(request)
+        if most < (request.sampling.max_tokens or self._card.max_tokens):
+            request = replace(request, sampling=replace(request.sampling, max_tokens=most))
         body = request_body(self._card, request)
         if self._tells_usage:
             body["stream_options"] = {"include_usage": True}

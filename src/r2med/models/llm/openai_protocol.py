@@ -6,7 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from r2med.foundation.net.endpoint import Endpoint
 from r2med.foundation.net.http import RequestFailed, error_message, status_failure
@@ -45,17 +45,13 @@ def count_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
     return {"model": card.model, **request.text, **template}
 
 
-def counted_share(body: bytes, answer: int) -> float:
-    """Return the share of a prompt that would fit, from an answer of vLLM's /tokenize; 0 if it does not say it.
-
-    `answer` is the maximum number of tokens of the answer.
-    """
+def counted_sizes(body: bytes) -> Sizes:
+    """Return the tokens of a prompt and of the context, from an answer of vLLM's /tokenize; zeros if it has others."""
     try:
         content = json.loads(body)
-        tokens, room = int(content["count"]), int(content["max_model_len"]) - answer
+        return Sizes(int(content["count"]), int(content["max_model_len"]))
     except (ValueError, KeyError, TypeError, RecursionError):
-        return 0.0
-    return room / tokens if 0 < room < tokens else 0.0
+        return Sizes()
 
 
 _NEEDED_MESSAGE = re.compile(
@@ -69,17 +65,25 @@ _CONTEXT_MESSAGE = re.compile(
 )
 
 
-def share_that_fits(refusal: str, answer: int) -> float:
-    """Return the share of a prompt that would fit, from the numbers of a refusal; 0 if it does not say them.
+class Sizes(NamedTuple):
+    """What a server says of a prompt that it refused. 0: it does not say it."""
 
-    `answer` is the maximum number of tokens of the answer.
-    """
+    prompt: int = 0
+    """Tokens of the prompt."""
+    context: int = 0
+    """Tokens that prompt and answer may have together."""
+
+    def share(self, answer: int) -> float:
+        """Return the share of the prompt that leaves room for an answer of some tokens; 0: unknown, or no room."""
+        room = self.context - answer
+        return room / self.prompt if 0 < room < self.prompt else 0.0
+
+
+def stated_sizes(refusal: str) -> Sizes:
+    """Return the numbers that a refusal states."""
     needed, context = _NEEDED_MESSAGE.search(refusal), _CONTEXT_MESSAGE.search(refusal)
-    if needed is None or context is None:
-        return 0.0
-    tokens = int(next(filter(None, needed.groups()))[:MAX_COUNT_DIGITS])
-    room = int(context[1][:MAX_COUNT_DIGITS]) - answer
-    return room / tokens if 0 < room < tokens else 0.0
+    prompt = next(filter(None, needed.groups())) if needed else "0"
+    return Sizes(int(prompt[:MAX_COUNT_DIGITS]), int(context[1][:MAX_COUNT_DIGITS]) if context else 0)
 
 
 def logprob_settings(request: ChatRequest) -> dict[str, Any]:
