@@ -47,5 +47,5 @@ def test_a_text_passes_few_of_our_functions_before_torch_sees_it(store: Store, m
     of_documents = [stack for stack in encoding if "embed_corpus" in stack]
     of_queries = [stack for stack in encoding if "embed_texts" in stack]
     assert of_documents and of_queries
-    assert max(map(len, of_documents)) <= 18, of_documents
-    assert max(map(len, of_queries)) <= 17, of_queries
+    assert max(map(len, of_documents)) <= 14, of_documents
+    assert max(map(len, of_queries)) <= 14, of_queries
