@@ -7,12 +7,14 @@ from r2med.data import Corpus, Query
 from r2med.foundation.core.cost import Cost
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.engine.reporting import listening
+from r2med.foundation.store import Artefact
 from r2med.models.encoders.encoder import Encoder, NotFiniteError, batch_receiver
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.dense.dense_retriever import query_vectors
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
 from r2med.systems.retrieve.vectors import embeddings
 from r2med.systems.retrieve.vectors.embeddings import embed_corpus, embed_texts
+from support.facts import error_states
 from support.processes import python
 
 
@@ -56,6 +58,38 @@ def test_a_second_run_encodes_nothing(corpus, store):
     again = LettersEncoder()
     embed_corpus(corpus, again, store)
     assert again.encoded == []
+
+
+def damaged(artefact, change):
+    """Write other vectors into a folder of the store, as somebody's pack may bring them."""
+    path = artefact.path / "vectors.npy"
+    vectors = np.load(path)
+    path.unlink()
+    np.save(path, change(vectors))
+
+
+SHAPES = {
+    "one text less": lambda vectors: vectors[:-1],
+    "one text more": lambda vectors: np.concatenate([vectors, vectors[:1]]),
+    "no texts": lambda vectors: vectors[:0],
+    "no matrix": lambda vectors: vectors[:, 0],
+    "integers": lambda vectors: vectors.astype(np.int32),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_stored_vectors_of_another_shape_are_named_in_one_line(shape, corpus, store):
+    shard = embed_corpus(corpus, LettersEncoder(), store, reuse=True).shards[1]
+    damaged(shard, SHAPES[shape])
+    for texts in (corpus, Corpus.of([*corpus, ("d10", "new")])):
+        with pytest.raises(UserError, match=r"vectors of 3 texts; remove it to make them again") as raised:
+            embed_corpus(texts, LettersEncoder(), store, reuse=True)
+        assert str(shard.path) in str(raised.value)
+    embed_texts(["a", "b"], "query", LettersEncoder(), store)
+    [folder] = (store.root / "query-vectors").iterdir()
+    damaged(Artefact(folder, {}), SHAPES[shape])
+    with error_states(str(folder), "2 texts", "remove it"):
+        embed_texts(["a", "b"], "query", LettersEncoder(), store)
 
 
 def test_an_encoder_that_states_no_time_is_timed(store, corpus):

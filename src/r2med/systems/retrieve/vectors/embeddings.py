@@ -37,7 +37,7 @@ from r2med.models.encoders.encoder import Encoder, NotFiniteError, Role, Vectors
 from r2med.models.encoders.passages import encode_passages
 from r2med.models.encoders.ragged import Ragged
 from r2med.systems.retrieve.vectors.known_vectors import KnownVectors, TakenVectors, text_digests
-from r2med.systems.retrieve.vectors.vector_shard import read_ragged, write_ragged
+from r2med.systems.retrieve.vectors.vector_shard import check_shape, read_ragged, write_ragged
 
 log = logging.getLogger("r2med")
 
@@ -202,6 +202,8 @@ def embed_corpus(
         done += len(shard.texts)
         work.reporter.reach(done)  # an encoder may not report its batches
     embeddings = Embeddings(tuple(shards[start] for start in keys))
+    for start, shard_folder, (_, part) in zip(keys, embeddings.shards, embeddings.parts, strict=True):
+        check_shape(shard_folder, part, len(corpus.part(start, start + size)))
     _check_same_width([part for _, part in embeddings.parts])
     _report_zeros(embeddings.shards, len(corpus), "documents")
     return embeddings
@@ -221,8 +223,10 @@ def embed_texts(
         work = EncodeShard(kind, role, encoder, key, Reporter("queries", len(texts)))
         [(_, artefact)] = engine.map(work, [shard], store, encoder.needs, key)
         work.reporter.reach(len(texts))
+    vectors = read_ragged(artefact)
+    check_shape(artefact, vectors, len(texts))
     _report_zeros([artefact], len(texts), "queries" if role == "query" else "generated texts")
-    return read_ragged(artefact)
+    return vectors
 
 
 def _check_same_width(parts: Sequence[Ragged]) -> None:

@@ -19,7 +19,7 @@ from r2med.foundation.store.artefacts import META
 from r2med.foundation.store.files import text_digest
 from r2med.foundation.store.reads import Versions, joined
 from r2med.models.encoders.ragged import Ragged, gathered
-from r2med.systems.retrieve.vectors.vector_shard import read_ragged
+from r2med.systems.retrieve.vectors.vector_shard import check_shape, read_ragged
 
 MAX_DOCUMENTS = 10_000_000
 """Maximum number of earlier documents that are kept in memory."""
@@ -113,7 +113,10 @@ class KnownVectors:
         origins = np.stack((number_of, places[same]), axis=1).astype(np.int32)
         cost = total(_cost_of(source, int((number_of == number).sum())) for number, source in enumerate(sources))
         versions = joined(*(source.meta.get("versions") for source in sources))
-        vectors = gathered([read_ragged(source) for source in sources], origins, cost)
+        parts = [read_ragged(source) for source in sources]
+        for source, part in zip(sources, parts, strict=True):
+            check_shape(source, part, len(source.array("digests")))
+        vectors = gathered(parts, origins, cost)
         return TakenVectors(positions[same], vectors, versions)
 
 

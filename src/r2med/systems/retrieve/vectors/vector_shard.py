@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from r2med.foundation.core.cost import Cost
+from r2med.foundation.core.errors import UserError
 from r2med.foundation.store import Artefact
 from r2med.foundation.store.files import write_array
 from r2med.models.encoders.ragged import Ragged
@@ -25,6 +26,14 @@ def read_ragged(folder: Artefact) -> Ragged:
     else:
         offsets = np.array(folder.array("offsets"))
     return Ragged(arrays, offsets, Cost.from_dict(folder.meta["cost"]))
+
+
+def check_shape(folder: Artefact, vectors: Ragged, texts: int) -> None:
+    """Raise UserError if a folder does not have vectors of this number of texts, as one from a pack may not."""
+    array = vectors.arrays.get("vectors")
+    are_vectors = array is None or (array.ndim == 2 and array.dtype in (np.float32, np.float16))
+    if not are_vectors or len(vectors) != texts:
+        raise UserError(f"{folder.path} does not have the vectors of {texts:,} texts; remove it to make them again")
 
 
 def write_ragged(ragged: Ragged, folder: Path) -> dict[str, Any]:
