@@ -19,7 +19,8 @@ import numpy as np
 
 from r2med.foundation.core.cost import Cost
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.cpu_products import SearchCache
+from r2med.systems.retrieve.exact.exact_search import search_exact
 
 SHARD = 512
 TOKEN_DIMENSION = 128

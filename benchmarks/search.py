@@ -28,7 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.cpu_products import SearchCache
+from r2med.systems.retrieve.exact.exact_search import search_exact
 
 BEIR_CHUNK = 50_000
 Contenders = dict[str, Callable[[], Any]]
@@ -169,7 +170,7 @@ def on_gpu(args: argparse.Namespace) -> None:
     lines = {"streamed": timed_on_gpu(search, 2)}
     lines["streamed and kept"] = timed_on_gpu(lambda: search(cache=cache), 1)
     lines["resident"] = timed_on_gpu(lambda: search(cache=cache))
-    chunks = [chunk.halves[: len(chunk.rows)] for chunk in cache.on_gpu.values()]
+    chunks = [chunk.halves[: len(chunk.rows)] for chunks in cache.on_gpu.values() for chunk in chunks]
     assert len(chunks) and sum(map(len, chunks)) == args.documents, "the vectors do not fit on the GPU: use fewer"
     halves = torch.from_numpy(queries).half().to(args.device)
     lines["product alone, half precision"] = timed_on_gpu(lambda: [halves @ chunk.T for chunk in chunks])

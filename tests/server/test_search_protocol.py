@@ -207,7 +207,7 @@ def test_no_other_file_is_served(app, name):
 def test_a_live_system_answers_a_question_with_the_ranking_of_the_agent(tmp_path: Path) -> None:
     with api.serve(taking_turns("native")) as server:
         runtime = setup(server, tmp_path)
-        live = System.parse("agent(any)", runtime).live(load("demo/Biology", runtime.store), runtime.store)
+        live = System.parse("agent(any)", runtime).live(load("demo/Biology", runtime.store))
         given = answer_of(live, "Why is the sky dark?", 5)
     assert given.status == "ok" and len(given.turns) == 4
     assert [turn.query for turn in given.turns] == ["light and rods", "", "skin and water", ""]

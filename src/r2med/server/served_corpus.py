@@ -182,14 +182,15 @@ def open_served(
     """
     from r2med.systems.system.system import System
 
+    runtime = runtime.with_store(store.with_policy("live"))
     systems = [System.parse(spec, runtime) for spec in specs]
     if systems and not retriever:
         stage = without_llm(systems[0].retriever)
     else:
         stage = _only_retriever(retriever or "bm25", runtime)
-    served = open_served_corpus(dataset, stage, runtime, store)
+    served = open_served_corpus(dataset, stage, runtime, runtime.store)
     named = {system.name: system for system in (*systems, System(stage, runtime=runtime))}
-    return served, tuple(system.live(dataset, store) for system in named.values())
+    return served, tuple(system.live(dataset) for system in named.values())
 
 
 def without_llm(retriever: Stage) -> Stage:

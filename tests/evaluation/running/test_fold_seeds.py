@@ -46,7 +46,7 @@ def test_each_repeat_asks_the_models_of_its_seed(models: Path, tmp_path: Path) -
     assert len({record.run.sha256 for record in found if record.run}) == SEEDS
     store = Store(tmp_path / "again")
     for seed, system in enumerate(System.parse(f"folds:{models}").in_repeat(seed) for seed in range(SEEDS)):
-        run = system.run(DATA, store, 7).run
+        run = system.run(DATA, 7).run
         alone = {fold: rankings(f"path:{models}/seed-{seed}/fold-{fold}", store) for fold in (1, 2)}
         joined = dict(zip(run.queries, run.id_lists(), strict=True))
         assert joined == {query: alone[fold][query] for query, fold in FOLD.items()}

@@ -70,7 +70,7 @@ def test_a_run_that_stopped_goes_on_and_pays_nothing_twice(
     served: Server, data: Dataset, runtime: Runtime, tmp_path: Path
 ) -> None:
     system = System.parse("hyde(m) → bm25", runtime)
-    system.in_repeat(1).expand(data, runtime.store)  # then it was killed, before its record was written
+    system.in_repeat(1).expand(data)  # then it was killed, before its record was written
     asked = len(served.requests)
     r2med.run(system, data, repeats=2, out=tmp_path / "out", setup=runtime)
     assert asked == len(data.queries) and len(served.requests) == 2 * asked
@@ -81,7 +81,7 @@ def test_shuffles_differ_between_repeats_and_are_the_same_when_run_again(tmp_pat
     runtime = scripted(tmp_path, "[1]: 5, [2]: 3, [3]: 1")
     system = System.parse("bm25 → groupwise(script, size=3)@9", runtime)
     assert system.varies, "a group is another one in each repeat"
-    outcomes = [system.in_repeat(number).run(data, runtime.store, 9) for number in (0, 1, 1)]
+    outcomes = [system.in_repeat(number).run(data, 9) for number in (0, 1, 1)]
     one, other, again = (list(outcome.run.id_lists()) for outcome in outcomes)
     assert one != other and other == again
 

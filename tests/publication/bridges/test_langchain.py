@@ -23,7 +23,7 @@ def test_a_system_answers_with_documents_their_ids_and_scores() -> None:
     retriever = LangChainRetriever(system="rm3 → bm25", data=demo, k=3)
     documents = (retriever | RunnableLambda(lambda found: found)).invoke(question)
     system = System.parse("rm3 → bm25")
-    expected = system.live(demo, system.runtime.store).answer(question, 3).run.top(demo.queries[0].id)
+    expected = system.live(demo).answer(question, 3).run.top(demo.queries[0].id)
     assert [(document.id, document.metadata["score"]) for document in documents] == expected
     assert documents[0].page_content == demo.corpus.text(demo.corpus.row(expected[0][0]) or 0)
 

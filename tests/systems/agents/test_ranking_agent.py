@@ -52,9 +52,9 @@ def test_an_agent_searches_with_a_pipeline_that_ends_in_a_real_cross_encoder(tmp
     with Runtime(store=Store(tmp_path), model_paths={"script": script, "monobert": model}) as runtime:
         data = load("demo/Biology", runtime.store)
         asked = replace(data, queries=tuple(replace(query, text="light and water") for query in data.queries))
-        shown = System.parse(tool, runtime).run(asked, runtime.store, 10).run
-        found = System.parse(agent, runtime).run(data, runtime.store, 10)
-        again = System.parse(f"{agent} → monobert@2", runtime).run(data, runtime.store, 10).run
+        shown = System.parse(tool, runtime).run(asked, 10).run
+        found = System.parse(agent, runtime).run(data, 10)
+        again = System.parse(f"{agent} → monobert@2", runtime).run(data, 10).run
     assert found.searched.report.failures == 0
     for query in data.queries:
         first, second = (document for document, _ in shown.top(query.id, 2))

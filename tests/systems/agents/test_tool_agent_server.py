@@ -194,7 +194,7 @@ def test_rankings_and_scores_are_those_of_the_form_before_a_retriever(
 ) -> None:
     with api.serve(step) as server:
         runtime = setup(server, tmp_path)
-        run = System.parse(spec, runtime).run(load("demo/Biology", runtime.store), runtime.store, 100).run
+        run = System.parse(spec, runtime).run(load("demo/Biology", runtime.store), 100).run
     rankings = json.dumps({query: [[document, score] for document, score in ranking] for query, ranking in run})
     assert hashlib.sha256(rankings.encode()).hexdigest()[:16] == digest
 
@@ -222,7 +222,7 @@ def test_the_tool_of_an_agent_may_be_a_whole_system_and_its_costs_are_added_up(t
         first = next(iter(traces.values()))
         found = [[hit["id"] for hit in turn["documents"]] for turn in first["turns"] if turn["documents"]]
         query = replace(data, queries=(Query("x", "skin and water"),))
-        alone = System.parse("bm25 → listwise(any)@3", runtime).run(query, runtime.store, 50).run
+        alone = System.parse("bm25 → listwise(any)@3", runtime).run(query, 50).run
         assert found[1][:10] == [document for document, _ in alone.top("x")][:10], "what it is shown is reranked"
         evaluate(system, data, store=runtime.store, fresh=False)
         assert len(server.requests) == asked, "a second run asks nothing"
@@ -255,8 +255,8 @@ def test_agents_are_parts_of_fusions_and_rerankers_follow_them(tmp_path: Path) -
         assert stage.cost.calls == 24 + 24 + 8 and stage.details["finished"] == 16
         traces = StoredRecord(record, next((tmp_path / "out/demo/Biology").glob("*.json"))).traces()
         assert {len(each) for each in traces.values()} == {2}
-        alone = System.parse("agent(any)", runtime).run(data, runtime.store, 100)
-        after = System.parse("agent(any) → listwise(any)@3", runtime).run(data, runtime.store, 100)
+        alone = System.parse("agent(any)", runtime).run(data, 100)
+        after = System.parse("agent(any) → listwise(any)@3", runtime).run(data, 100)
         for query in data.queries:
             first, second = ([each for each, _ in outcome.run.top(query.id)] for outcome in (alone, after))
             assert second[:3] == [first[1], first[0], first[2]] and second[3:] == first[3:]

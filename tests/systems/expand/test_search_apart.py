@@ -219,7 +219,7 @@ def test_five_whole_outputs_thoughts_included_are_searched_and_their_scores_adde
         server.otherwise = api.answer("<think>rods</think>\n<response>cones</response>")
         spec = "bge-reasoner-rewriter → bm25"
         system = System.parse(spec, Setup(base_url=server.address, store=store))
-        expansion = system.expand(biology, store)
+        expansion = system.expand(biology)
         first = server.requests[0].question
     assert [part.query.text for part, _ in expansion.queries[0].parts] == [
         "<think>rods</think>\n<response>cones</response>"
@@ -387,7 +387,7 @@ def test_recorded_texts_are_searched_apart_too(dataset, store, tmp_path):
 def test_recorded_texts_of_rounds_are_read_before_any_retriever(dataset, store, tmp_path):
     write_texts(tmp_path, "thinkqe", "gpt4", {"1": ["hives", "face"], "2": "lips", "3": "zzz"})
     system = System.parse("thinkqe(gpt4) → bm25(k1=2)", Setup(recorded=True, generations=tmp_path, store=store))
-    assert system.expand(dataset, store).queries[0].lexical_text == "swollen face hives face"
+    assert system.expand(dataset).queries[0].lexical_text == "swollen face hives face"
 
 
 def test_how_texts_are_searched_apart_is_in_the_key_of_recorded_texts(dataset, tmp_path, store):

@@ -9,7 +9,6 @@ from r2med import System, UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.runs import write_run
 from r2med.foundation.runtime.runtime import Runtime
-from r2med.foundation.store import Store
 from r2med.systems.retrieve.candidates import Candidates
 
 DATASET = Dataset(
@@ -21,7 +20,7 @@ DATASET = Dataset(
 
 
 def searched(path: Path, tmp_path: Path, k: int = 10) -> dict[str, list[tuple[str, float]]]:
-    return dict(System.parse(f"run:{path}").run(DATASET, Store(tmp_path / "store"), k).run)
+    return dict(System.parse(f"run:{path}").run(DATASET, k).run)
 
 
 def test_a_run_is_read_as_trec_eval_reads_it(tmp_path: Path) -> None:
@@ -35,8 +34,7 @@ def test_a_run_is_read_as_trec_eval_reads_it(tmp_path: Path) -> None:
 
 
 def test_a_run_written_by_r2med_is_read_with_its_original_ids(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store")
-    run = System.parse("bm25").run(DATASET, store, 10).run
+    run = System.parse("bm25").run(DATASET, 10).run
     write_run(run, tmp_path / "ours.trec.gz")
     assert searched(tmp_path / "ours.trec.gz", tmp_path) == dict(run)
     assert dict(run)["q 3"][0][0] == "c d"
@@ -68,24 +66,24 @@ def test_a_folder_has_one_run_for_each_dataset(tmp_path: Path) -> None:
     (runs / "demo").mkdir(parents=True)
     system, dataset = System.parse(f"run:{runs}"), load("demo/Biology")
     with pytest.raises(UserError, match=r"has no run for demo/Biology; add demo/Biology\.trec"):
-        system.run(dataset, Store(tmp_path / "store"), 5)
+        system.run(dataset, 5)
     (runs / "demo" / "Biology.trec").write_text(f"{dataset.queries[0].id} Q0 {dataset.corpus.id(3)} 1 1 x\n")
-    found = dict(system.run(dataset, Store(tmp_path / "store"), 5).run)
+    found = dict(system.run(dataset, 5).run)
     assert found[dataset.queries[0].id] == [(dataset.corpus.id(3), 1.0)]
     (runs / "demo" / "Biology.run").write_text("")
     with pytest.raises(UserError, match="has 2 runs for demo/Biology"):
-        system.run(dataset, Store(tmp_path / "store"), 5)
+        system.run(dataset, 5)
 
 
 def test_a_folder_of_runs_may_be_part_of_a_fusion(tmp_path: Path) -> None:
-    runs, dataset, store = tmp_path / "runs", load("demo/Biology"), Store(tmp_path / "store")
+    runs, dataset = tmp_path / "runs", load("demo/Biology")
     (runs / "demo").mkdir(parents=True)
     system = System.parse(f"run:{runs}+fuse(bm25+run:{runs}, method=minmax)")
     with pytest.raises(UserError, match="has no run for demo/Biology"):
         system.check([dataset])
     last = dataset.corpus.id(3)
     (runs / "demo" / "Biology.trec").write_text(f"{dataset.queries[0].id} Q0 {last} 1 1 x\n")
-    found = dict(system.run(dataset, store, 5).run)
+    found = dict(system.run(dataset, 5).run)
     assert found[dataset.queries[0].id][0][0] == last
     assert system.name.startswith(f"run:{runs}+fuse(bm25+run:{runs}")
 
@@ -104,7 +102,7 @@ def test_any_file_name_gives_a_system_name_that_parses_back(tmp_path: Path, name
     system = System(Candidates.at(path))
     again = System.parse(system.name)
     assert again.retriever == Candidates.at(path) and again.name == system.name
-    assert dict(again.run(DATASET, Store(tmp_path / "store"), 5).run)["1"] == [("a", 2.0)]
+    assert dict(again.run(DATASET, 5).run)["1"] == [("a", 2.0)]
 
 
 def test_a_changed_file_gets_another_key(tmp_path: Path) -> None:
@@ -117,7 +115,7 @@ def test_a_changed_file_gets_another_key(tmp_path: Path) -> None:
 
 def test_a_path_with_a_null_character_gives_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a path cannot have a null character"):
-        System.parse("run:a%00b").run(DATASET, Store(tmp_path / "store"), 10)
+        System.parse("run:a%00b").run(DATASET, 10)
 
 
 def test_a_device_or_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:

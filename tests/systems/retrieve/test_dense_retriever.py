@@ -20,7 +20,9 @@ def tiny(query, documents=TOPICS):
 
 
 def ranking(spec, dataset, store, k=10, runtime=None):
-    return [document for document, _ in next(iter(System.parse(spec, runtime).run(dataset, store, k).run))[1]]
+    return [
+        document for document, _ in next(iter(System.parse(spec, runtime).with_store(store).run(dataset, k).run))[1]
+    ]
 
 
 def test_a_heart_attack_is_nearer_to_myocardial_infarction_than_to_tax_law(store):
@@ -56,7 +58,7 @@ def test_an_empty_corpus_gives_a_one_line_error(store):
     empty = Dataset("empty", (Query("q", "x"),), Corpus.of([]), Qrels({"q": {"d": 1}}))
     for spec in ("minilm", "bm25+minilm"):
         with pytest.raises(UserError, match="corpus is empty"):
-            System.parse(spec).run(empty, store, 5)
+            System.parse(spec).run(empty, 5)
 
 
 class Answering:

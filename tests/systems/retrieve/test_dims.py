@@ -9,6 +9,7 @@ import pytest
 
 from r2med import Dataset, Qrels, Query, UserError
 from r2med.data import Corpus
+from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.systems.system import System
 from support.tiny_models import SENTENCES
@@ -26,7 +27,7 @@ def data() -> Dataset:
 
 
 def ranking(spec: str, data: Dataset, store: Store) -> dict[str, list[tuple[str, float]]]:
-    return {query: list(found) for query, found in System.parse(spec).run(data, store, 10).run}
+    return {query: list(found) for query, found in System.parse(spec, Setup(store=store)).run(data, 10).run}
 
 
 def stored(store: Store, kind: str) -> Any:

@@ -42,7 +42,7 @@ def test_a_text_passes_few_of_our_functions_before_torch_sees_it(store: Store, m
     monkeypatch.setattr(torch.nn.Module, "__call__", noted)
     corpus = Corpus.of([("d1", "heart attack"), ("d2", "bread recipe")])
     data = Dataset("small", (Query("q1", "heart"),), corpus, Qrels({"q1": {"d1": 1}}))
-    System.parse("minilm").run(data, store, 2)
+    System.parse("minilm").run(data, 2)
     encoding = [stack for stack in stacks if "cached_model" not in stack]  # the others load the weights
     of_documents = [stack for stack in encoding if "embed_corpus" in stack]
     of_queries = [stack for stack in encoding if "embed_texts" in stack]

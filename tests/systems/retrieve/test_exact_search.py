@@ -125,6 +125,16 @@ def test_cosines_do_not_depend_on_the_size_of_vectors(scale):
     check_search(normal(5, 20) * np.float32(1e-30), documents, 40, cosine=True)
 
 
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e-15, 1e15])
+def test_few_documents_are_found_among_lengths_that_float32_products_cannot_tell_apart(scale, cosine):
+    documents, queries = normal(600, 20, seed=12), normal(3, 20)
+    documents[::2] *= np.float32(scale)
+    check_search(queries, documents, 10, cosine=cosine)
+    check_search(queries * np.float32(1e-30), documents, 10, cosine=cosine)
+    check_search(queries, documents * np.float32(1e-22), 10, cosine=cosine)
+
+
 def test_k_above_the_number_of_documents_gives_all_documents():
     check_search(normal(3, 4), normal(10, 4, seed=12), 99)
     check_search(normal(3, 4), normal(1, 4, seed=12), 5)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from r2med.foundation.core.errors import UserError
-from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.cpu_products import SearchCache
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from support.exact_search import DEVICES, brute_force, check_search, normal, ranking, split
 
 
@@ -23,7 +24,8 @@ def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
         found = search_exact(queries, split(documents, 700), 60, ranks, cosine=cosine, device=device, cache=cache)
         expected = brute_force(queries, documents, 60, ranks, cosine)
         assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
-        assert [count for *_, count in cache.on_gpu] == [5000, 5000], "once for cosines, once for dot products"
+        kept = [sum(len(chunk.rows) for chunk in chunks) for chunks in cache.on_gpu.values()]
+        assert kept == [5000, 5000], "once for cosines, once for dot products"
 
 
 @pytest.mark.parametrize("cosine", [False, True])

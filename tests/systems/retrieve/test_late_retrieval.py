@@ -45,7 +45,7 @@ def data() -> Dataset:
 
 
 def ranking(spec: str, data: Dataset, store: Store, k: int = 100) -> dict[str, dict[str, float]]:
-    run = System.parse(spec, Runtime(device="cpu")).run(data, store, k).run
+    run = System.parse(spec, Runtime(device="cpu", store=store)).run(data, k).run
     return {query: dict(found) for query, found in run}
 
 

@@ -10,8 +10,9 @@ import pytest
 from r2med.data.corpus import Corpus
 from r2med.data.runs.run import Run
 from r2med.systems.retrieve.exact import cpu_products, exact_scores, gpu_products
+from r2med.systems.retrieve.exact.cpu_products import SearchCache
 from r2med.systems.retrieve.exact.exact_scores import maxsim
-from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from support.exact_search import DEVICES, brute_force, check_search, normal, ragged, split
 
 
@@ -31,12 +32,11 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
             "PIECE_VECTORS": 30,
             "QUERY_VECTORS": 20,
             "QUERIES_AT_ONCE": 2,
-            "PAIRS_AT_ONCE": 3,
+            "VECTORS_IN_ORDER": 3,
             "TILE_DOCUMENTS": 40,
             "TILE_SCORES": 1,
         },
         gpu_products: {"CHUNK_TEXTS": 40, "GROUP_VECTORS": 20, "PRODUCTS_AT_ONCE": 300, "DOUBLES_AT_ONCE": 2000},
-        exact_scores: {"QUERY_VECTORS": 20},
     }
     for module, values in small.items():
         for name, value in values.items():
@@ -81,6 +81,13 @@ def test_near_ties_are_decided_in_double_precision() -> None:
     for number, copied in enumerate(nearly):
         copied[0, number % 64] += np.float16(2.0**-10 * (number % 5))
     check_search([query], nearly, 7)
+
+
+def test_sums_of_products_that_half_precision_rounds_are_told_apart() -> None:
+    # Of length 1 the vectors of the query are numbers of half precision. Only the rounding of products is left.
+    query = np.array(20 * [[1, 1, 1, 1], [1, 1, 1, -1]], np.float32)
+    vectors = 0.7 + 0.003 * normal(2000, 4, seed=2)
+    check_search([query], list(vectors.astype(np.float16)[:, None]), 50)
 
 
 def test_many_documents_with_tokens_of_any_length_are_ranked_as_float64_does() -> None:
@@ -132,23 +139,30 @@ def test_the_score_of_a_pair_is_that_of_the_search() -> None:
     assert maxsim(query, document[:0]) == 0
 
 
-def test_sums_in_another_order_round_alike_or_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_sums_in_another_order_round_alike_or_are_computed_again(
+    several: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The products of a BLAS are wrong in the last bits here; without the second sum, many scores would differ."""
     again: list[int] = []
-    in_order, scaled = exact_scores.Queries.scores_in_order, exact_scores.Queries._scaled
+    torch = pytest.importorskip("torch")
+    in_order, matmul, bmm = exact_scores.Queries.scores_in_order, np.matmul, torch.bmm
 
     def counted(self: Any, lines: Any, documents: Any) -> Any:
         again.append(len(lines))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(exact_scores.Queries, "_scaled", scaled)
-            return in_order(self, lines, documents)
+        return in_order(self, lines, documents)
 
-    monkeypatch.setenv("R2MED_THREADS", "1")
+    def wrong(*arrays: Any, out: Any = None) -> Any:
+        products = matmul(*arrays, out=out)
+        products *= 1 + 2.0**-26
+        return products
+
     monkeypatch.setattr(exact_scores.Queries, "scores_in_order", counted)
-    monkeypatch.setattr(exact_scores.Queries, "_scaled", lambda *given: scaled(*given) * (1 + 2.0**-26))
-    monkeypatch.setattr(exact_scores.Queries, "doubt", lambda self, longest: np.full(len(self), 1e-6))
-    documents = texts(200, 18)
-    check_search(texts(4, 19, np.float32), documents, 50)
+    monkeypatch.setattr(np, "matmul", wrong)
+    monkeypatch.setattr(torch, "bmm", lambda *tensors: bmm(*tensors) * (1 + 2.0**-26))
+    monkeypatch.setattr(exact_scores, "OPERATION_ERROR", {np.float32: 1e-6, np.float64: 1e-8})
+    documents: Any = texts(200, 18) if several else normal(200, 16, seed=18)
+    check_search(texts(4, 19, np.float32) if several else normal(4, 16), documents, 50)
     assert sum(again) > 20
 
 
@@ -156,7 +170,7 @@ def test_the_vectors_of_documents_stay_on_the_gpu(monkeypatch: pytest.MonkeyPatc
     documents, queries, cache = texts(60, 20), ragged(texts(2, 21, np.float32)), SearchCache()
     ranks = np.arange(60, dtype=np.int32)
     first = search_exact(queries, split(documents, 60), 5, ranks, device="gpu", cache=cache)
-    monkeypatch.setattr(gpu_products.GpuProducts, "_loaded", None)  # would fail if it were called
+    monkeypatch.setattr(gpu_products.GpuProducts, "_chunk", None)  # would fail if it were called
     second = search_exact(queries, split(documents, 60), 5, ranks, device="gpu", cache=cache)
     assert [rows.tolist() for rows, _ in first] == [rows.tolist() for rows, _ in second]
 

@@ -11,6 +11,7 @@ import pytest
 from r2med import Dataset, Qrels, Query, Runtime, UserError
 from r2med.data import Corpus
 from r2med.data.dataset_cards import ANY_DATASET
+from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store
 from r2med.models.encoders import passages as passage_encoding
 from r2med.models.encoders.encoder import Encoder, Role, open_encoder
@@ -43,7 +44,7 @@ def data() -> Dataset:
 
 
 def ranking(spec: str, data: Dataset, store: Store) -> dict[str, list[tuple[str, float]]]:
-    return {query: list(found) for query, found in System.parse(spec).run(data, store, 20).run}
+    return {query: list(found) for query, found in System.parse(spec, Setup(store=store)).run(data, 20).run}
 
 
 @pytest.mark.parametrize("spec", some_by_day(["minilm(passages=24, dims=64)", "minilm(passages=24)"], 2))

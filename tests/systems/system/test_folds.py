@@ -63,7 +63,7 @@ def cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rankings(spec: str, store: Store, data: r2med.Dataset = DATA) -> dict[str, list[str]]:
-    run = System.parse(spec, Setup(store=store)).run(data, store, 7).run
+    run = System.parse(spec, Setup(store=store)).run(data, 7).run
     return dict(zip(run.queries, run.id_lists(), strict=True))
 
 
@@ -129,7 +129,7 @@ def test_models_of_folds_search_the_original_query_where_a_fusion_names_it(
 
 
 def rewritten(retriever: str, setup: Setup, store: Store) -> dict[str, list[str]]:
-    run = System.parse(f"rewrite(gpt4) → {retriever}", setup).run(DATA, store, 7).run
+    run = System.parse(f"rewrite(gpt4) → {retriever}", setup).run(DATA, 7).run
     return dict(zip(run.queries, run.id_lists(), strict=True))
 
 
@@ -144,11 +144,12 @@ MORE = r2med.Dataset.of({"e": "one more"}, dict(DATA.corpus), {"e": {"d1": 1}})
 def test_a_query_without_a_fold_and_folds_of_another_dataset_are_refused(
     form: str, data: r2med.Dataset, facts: tuple[str, ...], dense: Path, cross: Path, tmp_path: Path
 ) -> None:
-    system, store = System.parse(form.format(cross if "bm25" in form else dense)), Store(tmp_path)
+    setup = Setup(store=Store(tmp_path))
+    system = System.parse(form.format(cross if "bm25" in form else dense), setup)
     with error_states("folds.jsonl", *facts):
         system.check([data])
     with error_states("folds.jsonl", *facts):
-        system.run(data, store, 5)
+        system.run(data, 5)
 
 
 @pytest.mark.parametrize("form", ["folds:{}", "bm25 → folds:{}@5"])
@@ -178,4 +179,4 @@ def test_a_question_of_a_user_is_refused(dense: Path, tmp_path: Path) -> None:
 def test_a_server_of_folds_is_refused_when_it_starts(form: str, dense: Path, cross: Path, tmp_path: Path) -> None:
     system = form.format(cross if "bm25" in form else dense)
     with error_states("a new question has no fold", "train one model", "path:DIR"):
-        System.parse(system).live(DATA, Store(tmp_path))
+        System.parse(system, Setup(store=Store(tmp_path))).live(DATA)

@@ -48,7 +48,7 @@ def setup(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Setup]:
 def ranked(setup: Setup, store: Store) -> Ranked:
     def ranking(spec: str, live: bool = False) -> list[str]:
         system = System.parse(spec, setup)
-        outcome = system.live(DATA, store).answer(ASKED, 3) if live else system.run(DATA, store, 3)
+        outcome = system.live(DATA).answer(ASKED, 3) if live else system.run(DATA, 3)
         return [document for document, _ in outcome.run.top("q", 3)]
 
     return ranking

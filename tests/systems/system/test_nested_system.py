@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_one_line(typed: str, says: str) -> None:
 
 
 def ranked(system: str, store: Store, k: int = 20) -> dict[str, list[str]]:
-    outcome = System.parse(system, Setup(store=store)).run(load("demo/Biology", store), store, k)
+    outcome = System.parse(system, Setup(store=store)).run(load("demo/Biology", store), k)
     return {query: [document for document, _ in ranking] for query, ranking in outcome.run}
 
 
@@ -218,5 +218,5 @@ def test_candidates_can_be_fused_with_a_system(store: Store, tmp_path: Path) -> 
 
 def test_notices_and_traces_of_a_part_are_those_of_the_whole(store: Store) -> None:
     dataset = load("demo/Biology", store)
-    outcome = System.parse("[rm3 → bm25]+bm25(k1=2)", Setup(store=store)).run(dataset, store, 5)
+    outcome = System.parse("[rm3 → bm25]+bm25(k1=2)", Setup(store=store)).run(dataset, 5)
     assert isinstance(outcome.run, Run) and outcome.traces == {}

@@ -7,7 +7,6 @@ import pytest
 
 from r2med import System
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.foundation.store import Store
 
 NOTHING = "there is nothing to rerank"
 
@@ -32,7 +31,7 @@ def test_queries_without_candidates_are_told_of_once(
     queries = tuple(Query(str(place), text) for place, text in enumerate(texts))
     dataset = Dataset("tiny", queries, Corpus.of([("a", "fever"), ("b", "rash")]), Qrels({"0": {"a": 1}}))
     with caplog.at_level(logging.INFO, "r2med"):
-        System.parse("bm25 → py:ones:Ones@5").run(dataset, Store(tmp_path / "store"), 5)
+        System.parse("bm25 → py:ones:Ones@5").run(dataset, 5)
     told = [message for message in caplog.messages if "candidates" in message or NOTHING in message]
     assert len(told) == len(says) and all(said in message for said, message in zip(says, told, strict=True))
 
@@ -45,6 +44,6 @@ def test_a_depth_beyond_the_run_is_told_unless_the_corpus_is_smaller_still(
     corpus = Corpus.of([("a", "fever"), ("b", "rash"), ("c", "cough")])
     dataset = Dataset("tiny", (Query("0", "fever"),), corpus, Qrels({"0": {"a": 1}}))
     with caplog.at_level(logging.INFO, "r2med"):
-        outcome = System.parse(f"bm25 → py:ones:Ones@{depth}").run(dataset, Store(tmp_path / "store"), 5)
+        outcome = System.parse(f"bm25 → py:ones:Ones@{depth}").run(dataset, 5)
     assert [document for _, found in outcome.run for document, _ in found] == ["a"]
     assert any("no ranking has more than 1 documents" in message for message in caplog.messages) == told

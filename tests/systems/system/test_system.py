@@ -9,6 +9,7 @@ from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.foundation.core.spec import parse_stage
 from r2med.foundation.net.offline import is_offline
 from r2med.foundation.runtime.runtime import Runtime
+from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.runtime.stages import stage_of
 from r2med.foundation.store import Store
 from r2med.systems.retrieve.bm25 import BM25
@@ -93,13 +94,13 @@ def tiny(queries, documents, qrels):
 def test_a_query_s_excluded_documents_are_left_out_and_replaced(tmp_path):
     documents = [("a", "fever fever fever"), ("b", "fever fever"), ("c", "fever")]
     dataset = tiny([Query("1", "fever", excluded=("a", "unknown"))], documents, {"1": {"b": 1}})
-    outcome = System.parse("bm25").run(dataset, Store(tmp_path), k=2)
+    outcome = System.parse("bm25", Setup(store=Store(tmp_path))).run(dataset, k=2)
     assert [[d for d, _ in ranking] for _, ranking in outcome.run] == [["b", "c"]]
 
 
 def test_gold_answers_and_body_systems_do_not_reach_the_search(tmp_path):
     dataset = tiny([Query("1", "swelling", answer="fever", body_system="fever")], [("a", "fever")], {"1": {"a": 1}})
-    outcome = System.parse("bm25").run(dataset, Store(tmp_path), k=5)
+    outcome = System.parse("bm25", Setup(store=Store(tmp_path))).run(dataset, k=5)
     assert [ranking for _, ranking in outcome.run] == [[]]
 
 
@@ -109,7 +110,7 @@ def test_a_query_without_a_recorded_text_is_searched_as_it_is_and_counted(tmp_pa
     (folder / "hyde/author/query_with_hydoc.jsonl").write_text('{"id": "1", "hy_doc": " "}\n')
     queries = [Query("1", "fever"), Query("2", "cough")]
     dataset = Dataset("set", queries, Corpus.of([("a", "fever"), ("b", "cough")]), Qrels({"1": {"a": 1}}), None, folder)
-    outcome = System.parse("hyde(author) → bm25").run(dataset, Store(tmp_path / "store"), k=5)
+    outcome = System.parse("hyde(author) → bm25").run(dataset, k=5)
     assert outcome.expansion.failures == 2
     assert [ranking[0][0] for _, ranking in outcome.run] == ["a", "b"]
 
@@ -153,6 +154,6 @@ def test_a_system_whose_setup_is_offline_works_offline_by_itself(offline: bool, 
     system, dataset = System(Watching(), runtime=Runtime(offline=offline, store=store)), load("demo/Biology", store)
     system.check([dataset])
     assert system.stage_keys(dataset)
-    assert len(system.run(dataset, store, 3).run.queries) == len(dataset.queries)
-    assert len(system.live(dataset, store).answer("Why do we sleep?", 3).run.queries) == 1
+    assert len(system.run(dataset, 3).run.queries) == len(dataset.queries)
+    assert len(system.live(dataset).answer("Why do we sleep?", 3).run.queries) == 1
     assert not is_offline()

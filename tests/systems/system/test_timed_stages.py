@@ -48,15 +48,10 @@ def test_a_stage_without_a_stated_cost_is_timed_and_a_stated_cost_stays(kind: st
     def cost_of(stated: Cost) -> Cost:
         runtime = Runtime(store=store)
         if kind == "search":
-            return System(Searching(cost=stated), runtime=runtime).run(DATA, store, 2).searched.cost
+            return System(Searching(cost=stated), runtime=runtime).run(DATA, 2).searched.cost
         if kind == "rerank":
-            return (
-                System(BM25(), rerankers=(Reranking(cost=stated),), runtime=runtime)
-                .run(DATA, store, 2)
-                .reranked[0]
-                .cost
-            )
-        return System(BM25(), Expanding(cost=stated), runtime=runtime).run(DATA, store, 2).expansion.cost
+            return System(BM25(), rerankers=(Reranking(cost=stated),), runtime=runtime).run(DATA, 2).reranked[0].cost
+        return System(BM25(), Expanding(cost=stated), runtime=runtime).run(DATA, 2).expansion.cost
 
     assert cost_of(NOTHING).seconds > 0
     assert cost_of(Cost(dollars=2.0)) == Cost(dollars=2.0)

@@ -92,7 +92,7 @@ class Mine(Step, kind="build"):
         if not queries:
             return
         dataset = Dataset("build", queries, corpus, Qrels({}))
-        outcome = system.run(dataset, work.runtime.store, self.depth)
+        outcome = system.run(dataset, self.depth)
         work.cost += outcome.cost
         for question, chunks in zip(outcome.run.queries, outcome.run.id_lists(), strict=True):
             for rank, chunk in enumerate(chunks, 1):

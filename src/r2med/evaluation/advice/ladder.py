@@ -249,7 +249,7 @@ class _Ladder:
 
     def unfound(self, pipeline: Pipeline) -> int:
         """Return the number of questions for which a pipeline finds no document."""
-        outcome = pipeline.system.run(self._dataset.only(self._ids), self._runtime.store, DEPTH)
+        outcome = pipeline.system.run(self._dataset.only(self._ids), DEPTH)
         return int((outcome.run.found == 0).sum())
 
     def climb(

@@ -18,7 +18,7 @@ def question_seconds(system: System, dataset: Dataset, depth: int, runtime: Runt
     questions = [query.text for query in dataset.queries[:: max(1, len(dataset.queries) // QUESTIONS)][:QUESTIONS]]
     limit = runtime.models.limit
     try:
-        live = system.live(dataset, runtime.store)
+        live = system.live(dataset)
         live.answer(questions[0], depth)  # the first question opens or compiles things, so it is not measured
         seconds: list[float] = []
         for question in questions:

@@ -22,7 +22,6 @@ from r2med.foundation.core.errors import MissingExtraError, UserError
 from r2med.foundation.core.spec import Calls
 from r2med.foundation.runtime.runtime import Runtime, check_repeats
 from r2med.foundation.runtime.setup import Setup
-from r2med.foundation.store import Store
 from r2med.models.encoders.user_objects import UserObjects
 from r2med.systems.expand.expansion import Expansion
 from r2med.systems.system import System
@@ -68,21 +67,22 @@ class RunPlan:
         ]
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # Find errors now. Later they would stop a system after many calls were paid for.
-        faults = [_attempt(system.check, loaded, self.repeats) for system in self.systems]
+        systems = [system.with_store(store) for system in self.systems]
+        faults = [_attempt(system.check, loaded, self.repeats) for system in systems]
         if self.lock is not None:
-            for system, fault in zip(self.systems, faults, strict=True):
+            for system, fault in zip(systems, faults, strict=True):
                 for dataset in loaded if fault is None else ():
                     check_lock(self.lock, self.lock_file, system, dataset, self.k)
         expansions: list[Expansions] = [{} for _ in datasets]
         rows = []
-        for system, fault in zip(self.systems, faults, strict=True):  # systems first, so that each model is loaded once
+        for system, fault in zip(systems, faults, strict=True):  # systems first, so that each model is loaded once
             cells: list[StoredRecord | None] = []
             errors: list[str] = []
             for dataset, shared in zip(datasets, expansions, strict=True):
                 if isinstance(reason := fault or dataset, UserError):
                     cell, error = None, str(reason)
                 else:
-                    cell, error = self._repeats_of(system, dataset, shared, out, store, announce)
+                    cell, error = self._repeats_of(system, dataset, shared, out, announce)
                 cells.append(cell)
                 errors.append(error)
             rows.append(SystemResults(self.name or system.name, tuple(cells), tuple(errors)))
@@ -122,7 +122,6 @@ class RunPlan:
         dataset: Dataset,
         expansions: Expansions,
         out: Path | None,
-        store: Store,
         announce: Callable[[str], None],
     ) -> tuple[StoredRecord | None, str]:
         """Return the record of a system on a dataset with those of later repeats, and the error that ended them."""
@@ -134,9 +133,9 @@ class RunPlan:
             shared = repeated.expansion_name, repeated.runtime.setup
             try:
                 if shared not in expansions:
-                    expansions[shared] = repeated.expand(dataset, store)
+                    expansions[shared] = repeated.expand(dataset)
                 texts = expansions[shared]
-                records.append(evaluated(repeated, dataset, out, self.k, store, texts, self.lock, self.name))
+                records.append(evaluated(repeated, dataset, out, self.k, texts, self.lock, self.name))
             except UserError as fault:
                 error = f"repeat {repeat}: {fault}" if repeat else str(fault)
                 break

@@ -15,7 +15,6 @@ from r2med.evaluation.records.stored_records import StoredRecord
 from r2med.evaluation.running.new_record import new_record, time_of_naming
 from r2med.foundation.core.errors import UserError
 from r2med.foundation.net.offline import is_offline
-from r2med.foundation.runtime.setup import Setup
 from r2med.foundation.store import Store, default_store, digest
 from r2med.foundation.store.sharing import tidy
 from r2med.systems.expand.expansion import Expansion
@@ -43,11 +42,11 @@ def evaluate(
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     store = store or (default_store() if isinstance(system, str) else system.runtime.store)
-    store = store.with_policy("fresh") if fresh else store
-    system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
+    system = System.parse(system) if isinstance(system, str) else system
+    system = system.with_store(store.with_policy("fresh") if fresh else store)
     with system.runtime.network():
-        dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
-    return evaluated(system, dataset, Path(out) if out is not None else None, k, store).record
+        dataset = dataset if isinstance(dataset, Dataset) else load(dataset, system.runtime.store)
+    return evaluated(system, dataset, Path(out) if out is not None else None, k).record
 
 
 def evaluated(
@@ -55,12 +54,11 @@ def evaluated(
     dataset: Dataset,
     out: Path | None,
     k: int,
-    store: Store,
     expansion: Expansion | None = None,
     lock: Lock | None = None,
     name: str = "",
 ) -> StoredRecord:
-    """Return the record of a system on a dataset, `reused` if it existed already. A fresh store makes it again.
+    """Return the record of a system on a dataset, `reused` if it existed already. Over a fresh store it is made again.
 
     Without `out` nothing is written, and no file has the path of the record. `name` is what tables call the system. A
     record that existed notes when it was named, because of several versions of a system the one that a run named last
@@ -69,23 +67,23 @@ def evaluated(
     dataset.require_scorable()
     with system.runtime.network():
         system = system.in_repeat(system.repeat)
-        expansion = expansion or system.expand(dataset, store)
+        expansion = expansion or system.expand(dataset)
         settings = {**system.key(dataset, expansion), "k": k, **repeat_setting(system.repeat)}
         key, locked = record_key(settings, dataset.fingerprint), lock.digest if lock else ""
         path = record_path(out or Path(), name or system.name, dataset.name, key, set_apart(settings, dataset.part))
         if out is None:
-            return StoredRecord(new_record(key, system, dataset, expansion, settings, store, None, locked, name), path)
+            return StoredRecord(new_record(key, system, dataset, expansion, settings, None, locked, name), path)
         existing = _existing_record(path, key)
         if existing is not None and lock is not None and lock.is_after(existing.created):
             raise UserError(
                 f"{path} was made on {existing.created}, before the lock, which decides nothing about it: {_AGAIN}, "
                 "and compare that folder with results (--results)",
             )
-        reused = existing is not None and store.policy != "fresh" and locked in ("", existing.lock)
+        reused = existing is not None and system.runtime.store.policy != "fresh" and locked in ("", existing.lock)
         if existing is not None and reused:
             record = existing.model_copy(update={"name": name, "named": time_of_naming()})
         else:
-            record = new_record(key, system, dataset, expansion, settings, store, path, locked, name)
+            record = new_record(key, system, dataset, expansion, settings, path, locked, name)
         record.write(path)  # after the files beside it: a killed run leaves no record without them
         _remove_failed_tries(path, record)
         return StoredRecord(record, path, reused=reused)

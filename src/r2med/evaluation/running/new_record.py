@@ -18,7 +18,6 @@ from r2med.evaluation.records.record_facts import FileFacts, RunFacts, StageFact
 from r2med.evaluation.records.record_paths import files_beside, slug
 from r2med.foundation.core.version import installed_versions, source_digest
 from r2med.foundation.net.offline import is_offline
-from r2med.foundation.store import Store
 from r2med.foundation.store.files import sha256, write_atomically
 from r2med.foundation.store.reads import differing, noted_reads
 from r2med.foundation.text.unicode import to_unicode
@@ -39,7 +38,6 @@ def new_record(
     dataset: Dataset,
     expansion: Expansion,
     settings: dict[str, Any],
-    store: Store,
     path: Path | None,
     lock: str = "",
     name: str = "",
@@ -49,7 +47,7 @@ def new_record(
     `lock` is the digest of a lock, and `name` is what tables call the system; empty for its own name.
     """
     with noted_reads() as reads:
-        outcome = system.run(dataset, store, settings["k"], expansion)
+        outcome = system.run(dataset, settings["k"], expansion)
     if others := differing(reads.versions):
         log.warning("%s: its stored vectors were made with %s; %s encodes again", system.name, others, _AGAIN)
     return Record(

@@ -178,7 +178,7 @@ def _plain_ranks(record: Record, dataset: Dataset, query: Query, runtime: Runtim
         if system.expander is None:
             return {}
         alone = System(system.retriever, None, (), runtime)
-        run = alone.run(replace(dataset, queries=(query,)), runtime.store, record.settings["k"]).run
+        run = alone.run(replace(dataset, queries=(query,)), record.settings["k"]).run
     except UserError:  # weights, a key or a file are missing
         return {}
     ids = dataset.corpus.ids(run.rows[0][run.rows[0] != NO_DOCUMENT])

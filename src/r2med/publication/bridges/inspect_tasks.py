@@ -62,7 +62,7 @@ def inspect_task(data: Dataset | str | Path, system: System | str = "bm25", *, k
         dataset = data if isinstance(data, Dataset) else load(data, searching.runtime.store)
     if not (asked := asked_queries(dataset, queries)):
         raise UserError(f"{dataset.name} has no query with a reference answer and judgements: nothing can be asked")
-    served = _Served(searching.live(dataset, searching.runtime.store), dataset, k)
+    served = _Served(searching.live(dataset), dataset, k)
     samples = [Sample(input=query.text, target=query.answer, id=query.id) for query in asked]
     search, get_document = _tools(served)
     return Task(

@@ -31,7 +31,7 @@ class LangChainRetriever(BaseRetriever):
         system = self.system if isinstance(self.system, System) else System.parse(self.system)
         with system.runtime.network():
             dataset = self.data if isinstance(self.data, Dataset) else load(self.data, system.runtime.store)
-        self._live = system.live(dataset, system.runtime.store)
+        self._live = system.live(dataset)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         [(_, ranking)] = self._live.answer(query, self.k).run

@@ -75,7 +75,7 @@ class PyTerrierRetriever(pt.Transformer):  # type: ignore[misc]
         queries = [own.get(query) or Query(*query) for query in asked]
         found: list[tuple[str, str, float, int]] = []
         if queries:  # a pipeline is inspected with a frame that has no rows
-            outcome = self.system.run(replace(self.dataset, queries=queries), self.system.runtime.store, self.k)
+            outcome = self.system.run(replace(self.dataset, queries=queries), self.k)
             for query, ranking in outcome.run:
                 found += [(query, document, score, rank) for rank, (document, score) in enumerate(ranking)]
         frame = pd.DataFrame(found, columns=["qid", "docno", "score", "rank"])

@@ -150,14 +150,14 @@ def _run_again(kept: StoredRecord, dataset: Dataset, runtime: Runtime) -> None:
     opened = runtime.with_settings(**_model_settings(record.settings, runtime), repeat=record.repeat)
     try:
         system = System.parse(record.system, opened)
-        expansion = system.expand(dataset, runtime.store)
+        expansion = system.expand(dataset)
         settings = {**system.key(dataset, expansion), "k": record.settings["k"], **repeat_setting(system.repeat)}
         if record_key(settings, dataset.fingerprint) != record.key:
             raise UserError(
                 f"{setting_difference(record.settings, settings)} in the record: give the flags of its r2med run"
             )
         with tempfile.TemporaryDirectory(prefix="r2med-") as folder:
-            made = evaluated(system, dataset, Path(folder), record.settings["k"], runtime.store, expansion).record
+            made = evaluated(system, dataset, Path(folder), record.settings["k"], expansion).record
         if record.run is None or made.run is None or made.run.sha256 != record.run.sha256:
             raise UserError("this store gives another run than that of the record")
     except UserError as error:

@@ -56,9 +56,8 @@ def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> S
     if not len(dataset.corpus):
         raise UserError(f"{dataset.name} has no documents to search")
     system = System.parse(system) if isinstance(system, str) else system
-    store = system.runtime.store
-    outcome = system.answer(dataset, question, k, store)
-    if not store.keeps_questions:  # a system logs no notices about live questions
+    outcome = system.answer(dataset, question, k)
+    if not system.runtime.store.keeps_questions:  # a system logs no notices about live questions
         reranked = (each for stage in outcome.reranked for each in stage.notices)
         for notice in (*outcome.expansion.notices, *outcome.searched.report.notices, *reranked):
             log.info("%s", notice)

@@ -159,21 +159,29 @@ class System:
         """The stages that read recorded texts."""
         return tuple(stage for stage in self.all_stages if stage.is_recorded(self.runtime))
 
-    def expand(self, dataset: Dataset, store: Store) -> Expansion:
+    def expand(self, dataset: Dataset) -> Expansion:
         """Return the queries to search with. If the system expands queries, this asks the LLM."""
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
         with self.runtime.network():
-            expansion = timed_expansion(self._expander, dataset, self.runtime.with_store(store))
-        _log(expansion.notices, store)
+            expansion = timed_expansion(self._expander, dataset, self.runtime)
+        self._log(expansion.notices)
         return expansion
 
-    def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
-        """Search a dataset and rerank. Earlier searches, scores and answers are reused."""
-        expansion = expansion or self.expand(dataset, store)
-        runtime = self.runtime.with_store(store.about(dataset.label))
-        with runtime.network():
-            return self._run(dataset, runtime, k, expansion, lambda notices: _log(notices, store))
+    def run(self, dataset: Dataset, k: int, expansion: Expansion | None = None) -> Outcome:
+        """Search a dataset and rerank. Earlier searches, scores and answers of the store are reused."""
+        expansion = expansion or self.expand(dataset)
+        with self.runtime.network():
+            return self._run(dataset, self.runtime.about(dataset.label), k, expansion, self._log)
+
+    def with_store(self, store: Store) -> System:
+        """Return the system over another store, or over the same one with another policy."""
+        return replace(self, runtime=self.runtime.with_store(store))
+
+    def _log(self, notices: Iterable[str]) -> None:
+        """Log notices. Notices about a live question are not logged, because its outcome has them."""
+        for notice in notices if self.runtime.store.keeps_questions else ():
+            log.info("%s", notice)
 
     def search(self, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Search as a part of another system, which gets all costs and notices. Other queries than the dataset's may
@@ -204,7 +212,7 @@ class System:
             note(reranked[-1].notices)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
 
-    def answer(self, dataset: Dataset, question: str, k: int, store: Store) -> Outcome:
+    def answer(self, dataset: Dataset, question: str, k: int) -> Outcome:
         """Return the k best documents for a question. If the dataset has a query with this text, that query is used.
 
         Raises UserError if a stage cannot run. The outcome reports failed LLM calls, as for a dataset.
@@ -218,27 +226,26 @@ class System:
         asked = replace(dataset, queries=(own or Query("question", question),))
         # Two systems must not ask the same question at once. The second one reuses the answer of the first.
         with self.runtime.turn(("question", self.expansion_name, question)):
-            expansion = self.expand(asked, store)
+            expansion = self.expand(asked)
         with (
             self.runtime.turn(("question", str(self.retriever), question))
             if self.retriever.is_replayed(self.runtime)
             else nullcontext()
         ):
-            return self.run(asked, store, k, expansion)
+            return self.run(asked, k, expansion)
 
-    def live(self, dataset: Dataset, store: Store) -> LiveSystem:
+    def live(self, dataset: Dataset) -> LiveSystem:
         """Return the system ready for single questions: its corpus is indexed and its models are loaded.
 
-        Systems that are given one live store share what they open and what LLMs answer. Raises UserError for what
-        would stop the system.
+        Systems over one live store share what they open and what LLMs answer. Raises UserError for what would stop the
+        system.
         """
-        live = store.with_policy("live")
         # Models must stay loaded, so that no question waits for weights.
-        system = replace(self, runtime=self.runtime.serving(live))
+        system = replace(self, runtime=self.runtime.serving(self.runtime.store.with_policy("live")))
         system.check([dataset])
         with system.runtime.network():
             system._warm_up(dataset)
-        return LiveSystem(system, dataset, live)
+        return LiveSystem(system, dataset)
 
     def _warm_up(self, dataset: Dataset) -> None:
         """Load the weights of all stages, so that the first question does not wait for them."""
@@ -274,7 +281,6 @@ class LiveSystem:
 
     system: System
     dataset: Dataset
-    store: Store
 
     @property
     def name(self) -> str:
@@ -283,7 +289,7 @@ class LiveSystem:
 
     def answer(self, question: str, k: int) -> Outcome:
         """Return the k best documents for a question, as `System.answer` does."""
-        return self.system.answer(self.dataset, question, k, self.store)
+        return self.system.answer(self.dataset, question, k)
 
 
 def timed_expansion(expander: Stage, dataset: Dataset, runtime: Runtime) -> Expansion:
@@ -308,12 +314,6 @@ def _depth_of(reranker: Stage) -> int:
     """Return the number of candidates that a reranker looks at for each query."""
     depth: int = getattr(reranker, "depth", 0)
     return depth
-
-
-def _log(notices: Iterable[str], store: Store) -> None:
-    """Log notices. Notices about a live question are not logged, because its outcome has them."""
-    for notice in notices if store.keeps_questions else ():
-        log.info("%s", notice)
 
 
 def _odd_candidates(run: Run, name: str, depth: int, documents: int) -> list[str]:

@@ -28,7 +28,8 @@ from r2med.models.encoders.model_cards import LATE_FOLDERS, LATE_LOADERS, MODELS
 from r2med.models.encoders.model_estimates import MOST_TOKENS, model_needs
 from r2med.models.encoders.ragged import Ragged
 from r2med.models.encoders.weights import IN_FOLDER
-from r2med.systems.retrieve.exact.exact_search import SearchCache, search_exact
+from r2med.systems.retrieve.exact.cpu_products import SearchCache
+from r2med.systems.retrieve.exact.exact_search import search_exact
 from r2med.systems.retrieve.exact.text_vectors import Block, Hits
 from r2med.systems.retrieve.late.term_index import TermIndex
 from r2med.systems.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery

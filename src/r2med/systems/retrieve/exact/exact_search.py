@@ -1,51 +1,26 @@
 """Exact search: every document is scored, and ranking and scores are those of float64 on every device.
 
 A text has one vector (dense models) or several (late interaction, passages). Documents are multiplied with all queries
-tile by tile, in float32 on the CPU (cpu_products.py) or in half precision on a GPU (gpu_products.py). These products
-only select a shortlist with a proven margin (shortlist.py). Every document of it is scored in float64 from the stored
-vectors, in one fixed order (exact_scores.py). The ranking uses these scores rounded to float32, and ties follow the
-rule of data/runs/ties.py.
+tile by tile, in float64 on a CPU (cpu_products.py), or in half precision on a GPU (gpu_products.py), where float64
+decides among the candidates. A score that depends on the order of its sum is added up again in one fixed order
+(exact_scores.py). The ranking uses these scores rounded to float32, and ties follow the rule of data/runs/ties.py.
 """
 
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from r2med.foundation.engine import cores
 from r2med.models.encoders.devices import gpu_of
 from r2med.models.encoders.ragged import Ragged
-from r2med.systems.retrieve.exact.cpu_products import CpuProducts
-from r2med.systems.retrieve.exact.exact_scores import Queries
-from r2med.systems.retrieve.exact.gpu_products import Chunk, GpuProducts
-from r2med.systems.retrieve.exact.shortlist import Nearest
-from r2med.systems.retrieve.exact.text_vectors import Block, Exact, Hits, Part, Rows, TextVectors
-
-Products = CpuProducts | GpuProducts
-"""A search of the queries in one tile of documents after the other."""
-
-
-class SearchCache:
-    """Data that searches of the same documents use again: the lengths of the vectors, and vectors on a GPU."""
-
-    def __init__(self) -> None:
-        self.lengths: dict[tuple[int, int], Exact] = {}
-        """First row and number of documents of a block -> the lengths of its vectors."""
-        self.on_gpu: dict[tuple[str, bool, int, int], Chunk] = {}
-        self._pool = ThreadPoolExecutor(cores()), os.getpid()
-
-    @property
-    def pool(self) -> ThreadPoolExecutor:
-        """The threads of searches. To start them takes as long as to search for a question."""
-        if self._pool[1] != os.getpid():  # a forked process has no threads
-            self._pool = ThreadPoolExecutor(cores()), os.getpid()
-        return self._pool[0]
+from r2med.systems.retrieve.exact.cpu_products import CpuProducts, SearchCache
+from r2med.systems.retrieve.exact.exact_scores import Nearest, Queries
+from r2med.systems.retrieve.exact.gpu_products import GpuProducts
+from r2med.systems.retrieve.exact.text_vectors import Block, Hits, Rows, TextVectors, Tile
 
 
 def search_exact(
@@ -68,23 +43,23 @@ def search_exact(
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
-    asked = TextVectors.of(queries)
-    vectors = np.require(asked.vectors, np.float32, "C")
+    texts = TextVectors.of(queries)
+    vectors = np.require(texts.vectors, np.float32, "C")
     if vectors.ndim != 2:
         raise ValueError(f"queries must be rows of vectors, not an array of shape {vectors.shape}")
-    if not len(asked):
+    if not len(texts):
         return []
-    scorer, gpu = Queries(TextVectors(vectors, asked.offsets), bool(cosine)), gpu_of(device)
-    nearest, cache = Nearest(len(scorer), min(int(k), max(1, len(ranks))), ranks), cache or SearchCache()
-    products: Products = (
-        CpuProducts(scorer, nearest, cache.lengths, len(ranks), memory, cache.pool)
-        if gpu is None
-        else GpuProducts(scorer, nearest, gpu, cache.on_gpu)
-    )
-    for tile in _tiles(_checked(blocks, vectors.shape[1], len(ranks)), products, memory // 2):
-        products.search(tile)
-        tile.clear()  # Otherwise its vectors would stay in memory while the next tile is read.
-    products.flush()
+    scored, gpu = Queries(TextVectors(vectors, texts.offsets), bool(cosine)), gpu_of(device)
+    nearest, cache = Nearest(len(scored), min(int(k), max(1, len(ranks))), ranks), cache or SearchCache()
+    documents = _checked(blocks, vectors.shape[1], len(ranks))
+    if gpu is None:
+        on_cpu = CpuProducts(scored, nearest, len(ranks), memory, cache)
+        for tile in _tiles(documents, memory // 2, on_cpu.tile_texts):
+            on_cpu.search(tile)
+            tile.clear()  # Otherwise its vectors would stay in memory while the next tile is read.
+    else:
+        on_gpu = GpuProducts(scored, nearest, gpu, cache.on_gpu)
+        on_gpu.search(_tiles(documents, memory // 2, on_gpu.tile_texts, on_gpu.tile_vectors))
     return nearest.hits
 
 
@@ -105,22 +80,28 @@ def _checked(blocks: Iterable[Block], dimension: int, ranks: int) -> Iterator[tu
         yield first, TextVectors(np.ascontiguousarray(block.vectors), block.offsets)
 
 
-def _tiles(blocks: Iterable[tuple[int, TextVectors]], products: Products, memory: int) -> Iterator[list[Part]]:
-    """Yield the parts of each tile. Blocks that are not mapped files take at most this memory, or are one block."""
-    tile: list[Part] = []
-    texts, vectors, held = products.tile_texts, products.tile_vectors, 0
-    for first, block in blocks:
-        at = 0
+def _tiles(
+    documents: Iterable[tuple[int, TextVectors]], memory: int, texts: int, vectors: int = 1 << 62
+) -> Iterator[Tile]:
+    """Yield the documents of each tile: at most so many texts and vectors, or one text.
+
+    Blocks that are not mapped files take at most this memory, or are one block.
+    """
+    tile: Tile = []
+    free_texts, free_vectors, held = texts, vectors, 0
+    for first, block in documents:
         # The system can drop the pages of a mapped file itself.
         held += 0 if _is_mapped(block.vectors) else block.vectors.nbytes
-        while at < len(block):
-            end = block.end_of_part(at, texts, min(vectors, products.part_vectors))
-            part = block.part(at, end)
-            tile.append((first + at, part))
-            at, texts, vectors = end, texts - len(part), vectors - len(part.vectors)
-            if texts <= 0 or vectors <= 0 or (at == len(block) and held > memory):
+        for begin, end in block.parts(vectors, texts):
+            part = block.part(begin, end)
+            if tile and (len(part) > free_texts or len(part.vectors) > free_vectors):
                 yield tile
-                tile, texts, vectors, held = [], products.tile_texts, products.tile_vectors, 0
+                tile, free_texts, free_vectors = [], texts, vectors
+            tile.append((np.arange(first + begin, first + end, dtype=np.int32), part))
+            free_texts, free_vectors = free_texts - len(part), free_vectors - len(part.vectors)
+        if held > memory:
+            yield tile
+            tile, free_texts, free_vectors, held = [], texts, vectors, 0
     if tile:
         yield tile
 

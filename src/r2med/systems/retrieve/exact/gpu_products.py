@@ -1,30 +1,24 @@
-"""Matrix products of exact search on a GPU, in half precision. They select candidates, and float64 decides.
+"""Exact search on a GPU: products in half precision select candidates, and float64 decides.
 
-A half-precision score has an error from the rounding of the documents, of the query, of the sums and of the products.
-If the scores of k documents, minus this error, reach a value, this value is a floor for the k best. Each document whose
-score plus the error reaches the floor is a candidate. All candidates are scored in float64 from the stored vectors. If
-the order of a float64 sum could change the float32 result, the CPU computes it. So all devices give the same scores.
-
-Vectors stay on the GPU between searches while they use at most half of its free memory.
+If the scores of k documents, minus their error, reach a value, this value is a floor for the k best. Each document
+whose score plus the error reaches the floor is a candidate, and is scored in float64 from the stored vectors. The CPU
+adds up again where the order of a sum could change the float32 result. So all devices give the same scores.
+Vectors stay on the GPU between searches if all of them take at most half of its free memory.
 """
 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from r2med.models.encoders.ragged import Offsets
-from r2med.systems.retrieve.exact.exact_scores import Queries
-from r2med.systems.retrieve.exact.shortlist import Nearest
-from r2med.systems.retrieve.exact.text_vectors import Part, Rows, TextVectors, rows_of
+from r2med.systems.retrieve.exact.exact_scores import Nearest, Queries
+from r2med.systems.retrieve.exact.text_vectors import Exact, Places, Rows, TextVectors, Tile, joined_rows
 
 HALF_ERROR = 1.01 * 2.0**-11
 """Largest relative rounding error of half precision for normal numbers, relative to the rounded number too."""
@@ -39,16 +33,11 @@ GROUP_QUERIES = 1024
 PRODUCTS_AT_ONCE = 1 << 30
 """Maximum number of products of documents and queries with several vectors that are in memory."""
 BUNDLE_SCORES = 128
-"""Maximum number of scores in a bundle.
-
-Only the largest score of a bundle is compared first. Chunks contain whole bundles.
-"""
+"""Maximum number of scores in a bundle, of which only the largest is compared first. Chunks contain whole bundles."""
 HITS_AT_ONCE = 1 << 18
 """Number of bundles with a candidate that are processed together."""
 DOUBLES_AT_ONCE = 1 << 27
 """Maximum number of float64 values while candidates are scored."""
-CONVERTED_NUMBERS = 1 << 22
-"""Number of values of vectors that are copied or converted together."""
 MAX_CANDIDATES = 1 << 25
 """Maximum number of candidates that wait on the GPU."""
 
@@ -59,21 +48,17 @@ _settings_lock = threading.RLock()
 
 @dataclass(frozen=True)
 class Chunk:
-    """Documents on the GPU, ordered by their numbers of vectors."""
+    """Documents on the GPU. Tensors are of type Any, because torch is imported late."""
 
     rows: Rows
-    runs: tuple[tuple[int, int, int, int], ...]
-    """For documents that take the same number of vectors: first document, end, number of vectors, first vector.
-
-    A document with fewer vectors repeats its last one, and one without vectors has a vector of zeros.
-    """
+    offsets: Offsets | None
+    """Where the vectors of each document begin and end. None if each document has one vector."""
+    starts: Any
+    """The same as a tensor."""
     stored: Any
-    """The stored vectors. Rows of zeros fill the last bundle if documents have one vector each."""
+    """The stored vectors. Rows of zeros follow, up to a whole number of bundles."""
     halves: Any
-    """The vectors in half precision: times `scale`, or of length 1 for cosines.
-
-    The same tensor as `stored` if possible.
-    """
+    """The vectors in half precision: times `scale`, or of length 1 for cosines. The stored ones if possible."""
     scale: float
     """A power of two. It is 1 unless the vectors are too long or too short for half precision."""
     longest: float
@@ -83,22 +68,15 @@ class Chunk:
     longest_row: int
     longest_stored: float
 
-    @property
-    def bytes(self) -> int:
-        """Memory of the chunk in bytes."""
-        return int(self.stored.nbytes + (0 if self.halves is self.stored else self.halves.nbytes))
-
 
 @dataclass
 class QueryGroup:
     """Queries that are multiplied together, with the same number of vectors each. Vectors of zeros fill them up."""
 
-    lines: npt.NDArray[np.intp]
+    lines: Places
     """The numbers of the queries."""
-    stored: Any
-    """Their vectors in float64: query × vector × dimension."""
-    norms: Any
-    """Lengths of the vectors: query × vector."""
+    doubles: Any
+    """Their vectors in float64: query × vector × dimension. For cosines they have length 1."""
     halves: Any
     """The vectors in half precision, one after the other. The longest of a query has length 1; for cosines all have."""
     mass: Any
@@ -110,277 +88,212 @@ class QueryGroup:
 
 
 class GpuProducts:
-    """Matrix products of the queries of one search, computed on a GPU."""
+    """A search of the queries on a GPU."""
 
     def __init__(
-        self,
-        queries: Queries,
-        nearest: Nearest,
-        device: str,
-        chunks: dict[tuple[str, bool, int, int], Chunk],
+        self, queries: Queries, nearest: Nearest, device: str, chunks: dict[tuple[str, bool], list[Chunk]]
     ) -> None:
         import torch
 
-        self._queries, self._nearest, self._k, self._chunks = queries, nearest, nearest.k, chunks
-        self._device, self._cosine = torch.device(device), queries.cosine
-        self._dimension = queries.texts.vectors.shape[1]
+        self._queries, self._nearest, self._device = queries, nearest, torch.device(device)
+        self._chunks, self._key = chunks, (device, queries.cosine)
+        self._dimension = max(1, queries.texts.vectors.shape[1])
         cuda: Any = torch.cuda if self._device.type == "cuda" else None
         self._room = cuda.get_device_properties(self._device).total_memory // 64 if cuda else 1 << 24
-        """Maximum number of values in a chunk. It is the same for all searches, so that cached chunks are found."""
-        numbers = max(1, self._dimension)
-        self.part_vectors = max(1, CONVERTED_NUMBERS // numbers)
-        self.tile_texts, self.tile_vectors = CHUNK_TEXTS, max(BUNDLE_SCORES, self._room // numbers)
-        self._groups = [self._group(lines) for lines in _groups(queries.texts.sizes)]
+        """Maximum number of values in a chunk."""
+        self.tile_texts, self.tile_vectors = CHUNK_TEXTS, max(BUNDLE_SCORES, self._room // self._dimension)
+        order = np.argsort(queries.texts.sizes, kind="stable")  # Queries of a group have similar numbers of vectors.
+        texts = queries.texts.taken(order)
+        parts = texts.parts(GROUP_VECTORS, GROUP_QUERIES)
+        self._groups = [self._group(order[begin:end], texts.part(begin, end)) for begin, end in parts]
         self._waiting: list[tuple[Chunk, QueryGroup, Any, Any, Any]] = []
         """Candidates: chunk, group, queries of the group, columns of the chunk, and upper bounds of their scores."""
 
-    def search(self, tile: list[Part]) -> None:
-        """Find the candidates of a chunk. If its vectors do not stay on the GPU, score them immediately."""
+    def search(self, tiles: Iterator[Tile]) -> None:
+        """Add the documents that are among the k best. Chunks that are on the GPU are searched instead of the tiles."""
+        chunks = self._chunks.get(self._key)
         with _plain_arithmetic(self._device):
-            chunk, kept = self._chunk(tile)
-            self._queries.check_length(chunk.longest_row, chunk.longest_stored)
-            for group in self._groups:
-                self._find(chunk, group)
-            if not kept:
-                self.flush()
+            for chunk, stays in self._loaded(tiles) if chunks is None else ((chunk, True) for chunk in chunks):
+                self._queries.check_length(chunk.longest_row, chunk.longest_stored)
+                for group in self._groups:
+                    self._find(chunk, group)
+                if not stays:
+                    self._decide()
+            self._decide()
 
-    def flush(self) -> None:
-        """Score the waiting candidates and keep the k best."""
-        found, self._waiting, waiting = [], [], self._waiting
-        with _plain_arithmetic(self._device):
-            for chunk, group, queries, columns, upper in waiting:
-                still = upper >= group.floors.amin(1)[queries]
-                found.append(self._exact(chunk, group, queries[still], columns[still]))
-        if not found:
-            return
-        lines, rows, scores = map(np.concatenate, zip(*found, strict=True))
-        order = np.argsort(lines, kind="stable")
-        self._nearest.add(lines[order], rows[order], scores[order])
-
-    def _group(self, lines: npt.NDArray[np.intp]) -> QueryGroup:
+    def _group(self, lines: Places, texts: TextVectors) -> QueryGroup:
         """Return some queries on the GPU."""
         import torch
 
-        queries = self._queries.texts
-        count = max(1, int(queries.sizes[lines].max()))
-        vectors = np.zeros((len(lines), count, self._dimension))
-        norms = np.zeros((len(lines), count))
-        for place, line in enumerate(lines.tolist()):
-            here = queries.span(line, line + 1)
-            vectors[place, : here.stop - here.start] = queries.vectors[here]
-            norms[place, : here.stop - here.start] = self._queries.norms[here]
-        stored, lengths = (torch.from_numpy(array).to(self._device) for array in (vectors, norms))
-        sizes = lengths if self._cosine else lengths.amax(1, keepdim=True).expand_as(lengths)
-        units = torch.where(sizes[:, :, None] > 0, stored / sizes[:, :, None], 0)
+        vectors = [torch.from_numpy(texts.vectors[texts.span(place, place + 1)]) for place in range(len(texts))]
+        vectors.append(torch.zeros(1, texts.vectors.shape[1], dtype=torch.float64))  # At least one vector of zeros.
+        doubles = torch.nn.utils.rnn.pad_sequence(vectors, batch_first=True)[:-1].to(self._device)
+        sizes = torch.linalg.vector_norm(doubles, dim=2, keepdim=True)
+        units = torch.where(sizes > 0, doubles / (sizes if self._queries.cosine else sizes.amax(1, keepdim=True)), 0)
         halves = units.half()
-        mass, lost = (torch.linalg.vector_norm(each, dim=2).sum(1) for each in (units, units - halves))
-        floors = torch.full((len(lines), self._k), -torch.inf, dtype=torch.float64, device=self._device)
-        return QueryGroup(lines, stored, lengths, halves.flatten(0, 1), mass, lost, floors)
+        mass, lost = (torch.linalg.vector_norm(rows, dim=2).sum(1) for rows in (units, units - halves))
+        floors = torch.full((len(lines), self._nearest.k), -torch.inf, dtype=torch.float64, device=self._device)
+        exact = units if self._queries.cosine else doubles
+        return QueryGroup(lines, exact, halves.flatten(0, 1), mass, lost, floors)
 
     def _find(self, chunk: Chunk, group: QueryGroup) -> None:
         """Find the candidates of a chunk for some queries."""
         import torch
 
-        scores, off = self._scores(chunk, group)
-        count = len(chunk.rows)
+        scores, error = self._scores(chunk, group)
+        count, k = len(chunk.rows), self._nearest.k
         scores[:, count:] = -torch.inf
-        size = min(BUNDLE_SCORES, 1 << max(0, (count // (4 * self._k)).bit_length() - 1))
-        # Reads whole memory lines, because the scores of a bundle are not adjacent.
-        maxima = scores.view(len(scores), size, -1).amax(1)
-        largest = maxima.topk(min(self._k, maxima.shape[1]), dim=1, sorted=False).values.double()
-        lower = (largest - HALF_ERROR * largest.abs() - off) / chunk.scale
-        group.floors = torch.cat((group.floors, lower), 1).topk(self._k, dim=1, sorted=False).values
-        # A score with an error of HALF_ERROR of itself plus `off` may be above the floor.
-        floors = group.floors.amin(1, keepdim=True) * chunk.scale - off
-        floors = floors / torch.where(floors > 0, 1 + HALF_ERROR, 1 - HALF_ERROR)
+        # The largest score of each bundle is compared first. Scores of a bundle are not adjacent, to read whole lines.
+        size = min(BUNDLE_SCORES, 1 << max(0, (count // (4 * k)).bit_length() - 1))
+        bundles = scores.view(len(scores), size, -1)
+        maxima = bundles.amax(1)
+        error = 1.01 * (error + HALF_ERROR * maxima.abs().amax(1).double())[:, None]
+        lower = maxima.topk(min(k, maxima.shape[1]), dim=1, sorted=False).values.double() - error
+        group.floors = torch.cat((group.floors, lower / chunk.scale), 1).topk(k, dim=1, sorted=False).values
+        floors = group.floors.amin(1, keepdim=True) * chunk.scale - error
         limits = torch.finfo(scores.dtype)
         floors = (floors - limits.eps * floors.abs() - 2 * SUBNORMAL_ERROR).clamp(min=limits.min).to(scores.dtype)
-        for queries, columns, values in _reaching(scores, maxima, floors, size):
-            values = values.double()
-            upper = (values + HALF_ERROR * values.abs() + off[queries, 0]) / chunk.scale
-            self._waiting.append((chunk, group, queries, columns, upper))
-            if sum(len(each[3]) for each in self._waiting) > MAX_CANDIDATES:
-                self.flush()
+        for hits in (maxima >= floors).nonzero().split(HITS_AT_ONCE):
+            values = bundles[hits[:, 0], :, hits[:, 1]]
+            chosen, steps = (values >= floors[hits[:, 0]]).nonzero().T
+            lines, columns = hits[chosen, 0], hits[chosen, 1] + steps * maxima.shape[1]
+            upper = (values[chosen, steps].double() + error[lines, 0]) / chunk.scale
+            self._waiting.append((chunk, group, lines, columns, upper))
+            if sum(len(upper) for *_, upper in self._waiting) > MAX_CANDIDATES:
+                self._decide()
 
     def _scores(self, chunk: Chunk, group: QueryGroup) -> tuple[Any, Any]:
-        """Return the scores of all documents, a line for each query, and the largest absolute error of a line.
+        """Return the scores of all documents, a line for each query, and the largest error of each line.
 
-        The relative error of HALF_ERROR comes on top of it.
+        Columns up to a whole number of bundles follow. HALF_ERROR of the largest score is not in the error yet.
         """
         import torch
 
-        count = group.stored.shape[1]
+        queries, count, _ = group.doubles.shape
+        lowest = torch.zeros_like(group.halves[:, 0])
+        if count == 1 and chunk.offsets is None:
+            scores = torch.mm(group.halves, chunk.halves.T)
+        else:
+            width = -(-len(chunk.rows) // BUNDLE_SCORES) * BUNDLE_SCORES
+            scores = torch.empty((queries, width), dtype=torch.float32, device=self._device)
+            single = chunk.offsets is None
+            texts = TextVectors(chunk.halves[: len(chunk.rows)] if single else chunk.halves, chunk.offsets)
+            sizes: Any = None if single else chunk.starts.diff()[:, None]
+            has_empty = (texts.sizes == 0).any()
+            for begin, end in texts.parts(min(PRODUCTS_AT_ONCE, self._room) // len(group.halves)):
+                largest = torch.mm(texts.vectors[texts.span(begin, end)], group.halves.T)
+                if sizes is not None:
+                    largest = torch.segment_reduce(largest, "max", lengths=sizes[begin:end, 0], unsafe=True)
+                if has_empty:
+                    largest = largest.where(sizes[begin:end] > 0, 0)
+                lowest = torch.minimum(lowest, largest.amin(0))
+                scores[:, begin:end] = largest.view(-1, queries, count).sum(2, dtype=torch.float32).T
         sums = (self._dimension + 16) * 2.0**-22 + count * 2.0**-23
-        off = group.mass * (chunk.off + sums * chunk.longest) + group.lost * chunk.longest + count * SUBNORMAL_ERROR
-        if count == 1 and chunk.runs[-1][2] == 1:
-            return torch.mm(group.halves, chunk.halves.T), off[:, None]
-        width = -(-len(chunk.rows) // BUNDLE_SCORES) * BUNDLE_SCORES
-        scores = torch.empty((len(group.lines), width), dtype=torch.float32, device=self._device)
-        negative = torch.zeros_like(group.mass)
-        for first, end, size, at in chunk.runs:
-            step = max(1, min(PRODUCTS_AT_ONCE, self._room) // (size * len(group.halves)))
-            for begin in range(first, end, step):
-                stop = min(begin + step, end)
-                vectors = chunk.halves[at + (begin - first) * size : at + (stop - first) * size]
-                products = torch.mm(vectors, group.halves.T).view(stop - begin, size, -1)
-                nearest = products.amax(1).view(stop - begin, len(group.lines), count)
-                scores[:, begin:stop] = nearest.sum(2, dtype=torch.float32).T
-                below = -nearest.clamp(max=0).sum(2, dtype=torch.float32).amin(0)
-                negative = torch.maximum(negative, below.double())
-        # Products have a relative error. The sum of their absolute values is at most the score and twice the negatives.
-        return scores, (off + 2.02 * HALF_ERROR * negative)[:, None]
+        error = group.mass * (chunk.off + sums * chunk.longest) + group.lost * chunk.longest + count * SUBNORMAL_ERROR
+        # The rounding of products is relative to the sum of their sizes: the score, and twice the negative ones.
+        return scores, error - 2 * HALF_ERROR * lowest.view(queries, count).double().sum(1)
 
-    def _exact(self, chunk: Chunk, group: QueryGroup, queries: Any, columns: Any) -> tuple[Any, Any, Any]:
-        """Return the queries, rows and float64 scores of candidates.
+    def _decide(self) -> None:
+        """Score the waiting candidates, and keep the k best."""
+        waiting, self._waiting = self._waiting, []
+        scored = []
+        for chunk, group, lines, columns, upper in waiting:
+            still = upper >= group.floors.amin(1)[lines]
+            scored.append(self._exact(chunk, group, lines[still], columns[still]))
+        if scored:
+            lines, rows, scores = map(np.concatenate, zip(*scored, strict=True))
+            order = np.argsort(lines, kind="stable")
+            self._nearest.add(lines[order], rows[order], scores[order])
 
-        The CPU scores those whose sums could round differently in another order.
-        """
+    def _exact(self, chunk: Chunk, group: QueryGroup, queries: Any, columns: Any) -> tuple[Places, Rows, Exact]:
+        """Return the queries, rows and float64 scores of candidates."""
         import torch
 
-        scores = torch.empty(len(queries), dtype=torch.float64, device=self._device)
-        count = group.stored.shape[1]
-        for first, end, size, at in chunk.runs:
-            places = ((columns >= first) & (columns < end)).nonzero()[:, 0]
-            numbers = (size + count) * max(1, self._dimension) + size * count
-            for some in places.split(max(1, min(DOUBLES_AT_ONCE, self._room // 4) // numbers)):
-                vectors = (at + (columns[some] - first) * size)[:, None] + torch.arange(size, device=self._device)
-                documents, asked = chunk.stored[vectors].double(), group.stored[queries[some]]
-                products = (documents * asked).sum(2)[:, None] if count == 1 else torch.bmm(asked, documents.mT)
-                if self._cosine:
-                    norms = torch.linalg.vector_norm(documents, dim=2)[:, None] * group.norms[queries[some]][:, :, None]
-                    products = torch.where(norms > 0, products / norms, 0)
-                scores[some] = products.amax(2).sum(1)
-        lines, places, exact = group.lines[queries.cpu().numpy()], columns.cpu().numpy(), scores.cpu().numpy()
-        doubtful = np.flatnonzero(self._queries.doubtful(exact, lines, chunk.longest_stored))
-        exact[doubtful] = self._queries.scores_in_order(lines[doubtful], self._fetched(chunk, places[doubtful]))
+        lines, places = group.lines[queries.cpu().numpy()], columns.cpu().numpy()
+        scores = torch.zeros(len(places), dtype=torch.float64, device=self._device)
+        for some, size in self._batches(chunk, places, group.doubles.shape[1]):
+            here = torch.from_numpy(some).to(self._device)
+            documents = _documents(chunk, columns[here], size)
+            products = torch.bmm(group.doubles[queries[here]], documents.mT)
+            if self._queries.cosine:
+                norms = torch.linalg.vector_norm(documents, dim=2)[:, None]
+                products = torch.where(norms > 0, products / norms, 0)
+            scores[here] = products.amax(2).sum(1)
+        exact = scores.cpu().numpy()
+        doubtful = self._queries.doubtful(exact, lines, chunk.longest_stored)
+        for some, size in self._batches(chunk, places[doubtful], 0):
+            again = doubtful[some]
+            vectors = _documents(chunk, columns[torch.from_numpy(again).to(self._device)], size).flatten(0, 1)
+            offsets = None if chunk.offsets is None else size * np.arange(len(again) + 1)
+            exact[again] = self._queries.scores_in_order(lines[again], TextVectors(vectors.cpu().numpy(), offsets))
         return lines, chunk.rows[places], exact
 
-    def _fetched(self, chunk: Chunk, places: npt.NDArray[np.int64]) -> TextVectors:
-        """Return the stored vectors of some documents of a chunk."""
+    def _batches(self, chunk: Chunk, places: Places, query_vectors: int) -> Iterator[tuple[Places, int]]:
+        """Yield documents that are scored together, and their largest number of vectors. Those without score 0."""
+        sizes = np.ones(len(places), np.int64) if chunk.offsets is None else np.diff(chunk.offsets)[places]
+        order, begin = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)], 0
+        while begin < len(order):
+            size = int(sizes[order[begin]])
+            numbers = (size + query_vectors) * self._dimension + size * query_vectors
+            end = begin + max(1, min(DOUBLES_AT_ONCE, self._room // 4) // numbers)
+            yield order[begin:end], size
+            begin = end
+
+    def _loaded(self, tiles: Iterator[Tile]) -> Iterator[tuple[Chunk, bool]]:
+        """Yield each chunk, and True if it stays on the GPU. All chunks stay there between searches, or none."""
+        chunks: list[Chunk] = []
+        stays = True
+        for tile in tiles:
+            chunk = self._chunk(tile)
+            tile.clear()  # Otherwise its vectors would stay in memory while the next tile is read.
+            chunks.append(chunk)
+            taken = sum(chunk.stored.nbytes + chunk.halves.nbytes for chunk in chunks)
+            stays = stays and taken <= _free_bytes(self._device)
+            if not stays:
+                chunks.clear()
+            yield chunk, stays
+        if stays:
+            self._chunks[self._key] = chunks
+
+    def _chunk(self, tile: Tile) -> Chunk:
+        """Return the documents of a tile on the GPU."""
         import torch
 
-        firsts, _, sizes, starts = np.array(chunk.runs).T
-        runs = np.searchsorted(firsts, places, side="right") - 1
-        offsets = np.append(0, np.cumsum(sizes[runs]))
-        begins = starts[runs] + (places - firsts[runs]) * sizes[runs]
-        index = np.repeat(begins - offsets[:-1], sizes[runs]) + np.arange(offsets[-1])
-        vectors = chunk.stored[torch.from_numpy(index).to(self._device)].double().cpu().numpy()
-        return TextVectors(vectors, None if (sizes == 1).all() else offsets)
-
-    def _chunk(self, tile: list[Part]) -> tuple[Chunk, bool]:
-        """Return the chunk of these documents, and True if it stays on the GPU.
-
-        An earlier search may have loaded it.
-        """
-        key = (str(self._device), self._cosine, tile[0][0], sum(len(texts) for _, texts in tile))
-        if key in self._chunks:
-            return self._chunks[key], True
-        chunk = self._loaded(tile)
-        kept = sum(each.bytes for each in self._chunks.values())
-        if kept + chunk.bytes > (kept + _free_bytes(self._device)) // 2:
-            return chunk, False
-        self._chunks[key] = chunk
-        return chunk, True
-
-    def _loaded(self, tile: list[Part]) -> Chunk:
-        import torch
-
-        rows = rows_of(tile)
-        stored = self._uploaded(tile)
-        runs: tuple[tuple[int, int, int, int], ...] = ((0, len(rows), 1, 0),)
-        if any(texts.offsets is not None for _, texts in tile):
-            order, index, runs = _by_size(np.concatenate([texts.sizes for _, texts in tile]))
-            rows, stored = rows[order], stored[torch.from_numpy(index).to(self._device)]
-        parts = [slice(at, at + self.part_vectors) for at in range(0, len(stored), self.part_vectors)]
-        lengths = torch.cat([torch.linalg.vector_norm(stored[part].double(), dim=1) for part in parts])
-        longest, place = (each.item() for each in lengths.max(0))  # NaN and infinity count as the largest
-        first, end, size, at = [run for run in runs if run[3] <= place][-1]
-        row = int(rows[min(first + (int(place) - at) // size, end - 1)])
-        if not np.isfinite(longest):
-            raise ValueError(f"row {row} has NaN or infinite values")
-        if stored.dtype == torch.half and not self._cosine and longest < 2.0**15:
-            return Chunk(rows, runs, stored, stored, 1.0, longest, 0.0, row, longest)
-        scale = 1.0 if self._cosine else 2.0 ** -float(np.frexp(longest)[1])
-        factors = torch.where(lengths > 0, 1 / lengths, 0) if self._cosine else torch.full_like(lengths, scale)
-        halves = torch.empty(stored.shape, dtype=torch.half, device=self._device)
-        for part in parts:
-            halves[part] = stored[part].double() * factors[part, None]
-        largest = 1.01 if self._cosine else 1.01 * longest * scale
-        off = HALF_ERROR * largest + SUBNORMAL_ERROR * self._dimension**0.5
-        return Chunk(rows, runs, stored, halves, scale, largest, off, row, longest)
-
-    def _uploaded(self, tile: list[Part]) -> Any:
-        """Return the vectors on the GPU, followed by at least one row of zeros up to a whole number of bundles.
-
-        They are copied through pinned memory. One buffer is filled while the other is sent.
-        """
-        import torch
-
+        rows, offsets = joined_rows(tile)
+        starts = None if offsets is None else torch.from_numpy(offsets).to(self._device)
         arrays = [texts.vectors for _, texts in tile]
-        count, longest = sum(map(len, arrays)), max(map(len, arrays))
         kind: Any = torch.half if all(array.dtype == np.float16 for array in arrays) else torch.float32
-        shape = ((count // BUNDLE_SCORES + 1) * BUNDLE_SCORES, self._dimension)
+        shape = (sum(map(len, arrays)) // BUNDLE_SCORES + 1) * BUNDLE_SCORES, arrays[0].shape[1]
         stored: Any = torch.zeros(shape, dtype=kind, device=self._device)
-        cuda: Any = torch.cuda if self._device.type == "cuda" else None
-        buffers = [(torch.empty((longest, shape[1]), dtype=kind, pin_memory=True), cuda.Event()) for _ in "ab" if cuda]
-        for number, (here, array) in enumerate(zip(stored[:count].split([*map(len, arrays)]), arrays, strict=True)):
-            if not cuda:
-                here.copy_(_tensor(array))
-                continue
-            buffer, sent = buffers[number % 2]
-            sent.synchronize()
-            here.copy_(buffer[: len(array)].copy_(_tensor(array)), non_blocking=True)
-            sent.record()
-        return stored
+        shape = max(map(len, arrays)), shape[1]
+        pinned: Any = torch.empty(shape, dtype=kind, pin_memory=self._device.type == "cuda")
+        at = 0
+        for array in arrays:
+            pinned.numpy()[: len(array)] = array
+            stored[at : at + len(array)] = pinned[: len(array)]
+            at += len(array)
+        lengths = torch.linalg.vector_norm(stored.double(), dim=1)
+        longest, place = (number.item() for number in lengths.max(0))  # NaN and infinity count as the largest.
+        row = int(rows[min(TextVectors(stored, offsets).text_of(int(place)), len(rows) - 1)])
+        if kind == torch.half and not self._queries.cosine and longest < 2.0**15:
+            return Chunk(rows, offsets, starts, stored, stored, 1.0, longest, 0.0, row, longest)
+        scale = 1.0 if self._queries.cosine else 2.0 ** -float(np.frexp(longest)[1])
+        factors = torch.where(lengths > 0, 1 / lengths, 0) if self._queries.cosine else torch.full_like(lengths, scale)
+        halves = torch.empty(stored.shape, dtype=torch.half, device=self._device)
+        torch.mul(stored, factors[:, None], out=halves)
+        largest = 1.01 if self._queries.cosine else 1.01 * longest * scale
+        off = HALF_ERROR * largest + SUBNORMAL_ERROR * self._dimension**0.5
+        return Chunk(rows, offsets, starts, stored, halves, scale, largest, off, row, longest)
 
 
-def _groups(sizes: Offsets) -> Iterator[npt.NDArray[np.intp]]:
-    """Yield the queries that are multiplied together, by their numbers of vectors."""
-    order = np.argsort(sizes, kind="stable")
-    while len(order):
-        padded = np.arange(1, len(order) + 1) * np.maximum(sizes[order], 1)
-        count = min(GROUP_QUERIES, max(1, int((padded <= GROUP_VECTORS).sum())))
-        yield order[:count]
-        order = order[count:]
-
-
-def _by_size(sizes: Offsets) -> tuple[Any, Offsets, tuple[tuple[int, int, int, int], ...]]:
-    """Return the documents ordered by their numbers of vectors, the vectors of all of them, and the runs of a chunk.
-
-    Documents of a run have at most an eighth more vectors than others of it.
-    """
-    filled = np.maximum(sizes, 1)
-    steps = 1 << np.maximum(np.frexp(filled)[1] - 4, 0).astype(np.int64)
-    classes = -(-filled // steps) * steps
-    order = np.argsort(classes, kind="stable")
-    bounds = [0, *(np.flatnonzero(np.diff(classes[order])) + 1).tolist(), len(order)]
-    starts = np.where(sizes > 0, np.cumsum(sizes) - sizes, sizes.sum())  # A row of zeros follows all vectors.
-    runs, index, at = [], [], 0
-    for begin, end in pairwise(bounds):
-        texts = order[begin:end]
-        size = int(filled[texts].max())
-        index.append((starts[texts, None] + np.minimum(np.arange(size), filled[texts, None] - 1)).ravel())
-        runs.append((begin, end, size, at))
-        at += size * len(texts)
-    return order, np.concatenate(index), tuple(runs)
-
-
-def _reaching(scores: Any, maxima: Any, floors: Any, size: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (lines, columns, scores) of all scores that reach the floor of their line. `floors` is a column.
-
-    The largest score of each bundle is compared first. Once a floor is known, few of them reach it.
-    """
+def _documents(chunk: Chunk, columns: Any, size: int) -> Any:
+    """Return the vectors of some documents in float64. Documents with fewer vectors than `size` repeat the last."""
     import torch
 
-    count, flat = maxima.shape[1], scores.view(-1)
-    within = torch.arange(size, device=scores.device) * count
-    for hits in (maxima >= floors).view(-1).nonzero().split(HITS_AT_ONCE):
-        lines = hits // count
-        positions = lines * (scores.shape[1] - count) + hits + within
-        some = flat[positions]
-        chosen = (some >= floors[lines[:, 0]]).view(-1).nonzero()[:, 0]
-        lines = lines.view(-1)[chosen // size]
-        yield lines, positions.view(-1)[chosen] - lines * scores.shape[1], some.view(-1)[chosen]
+    if chunk.offsets is None:
+        return chunk.stored[columns][:, None].double()
+    begins, lasts = chunk.starts[columns][:, None], chunk.starts[columns + 1][:, None] - 1
+    return chunk.stored[torch.minimum(begins + torch.arange(size, device=columns.device), lasts)].double()
 
 
 @contextmanager
@@ -408,12 +321,3 @@ def _free_bytes(device: Any) -> int:
     if device.type != "cuda":
         return 1 << 30
     return int(cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device))
-
-
-def _tensor(array: npt.NDArray[Any]) -> Any:
-    """Return a tensor over the same memory. torch warns about read-only arrays, but this tensor is only read."""
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.from_numpy(array)

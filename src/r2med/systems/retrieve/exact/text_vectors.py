@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,25 +21,6 @@ Block = tuple[int, npt.NDArray[Any] | Ragged]
 """The row of the first document, and vectors in float32 or float16: a row for each document, or several rows."""
 
 
-class Buffers(threading.local):
-    """Arrays that a thread uses again. The system gives out fresh memory more slowly than the work on it takes."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, npt.NDArray[Any]] = {}
-
-    def array(self, name: str, shape: tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array with any content. The next one of this name and thread overwrites it."""
-        size = math.prod(shape)
-        if name not in self._arrays or len(self._arrays[name]) < size:
-            self._arrays[name] = np.empty(size, kind)
-        return self._arrays[name][:size].reshape(shape)
-
-    def taken(self, name: str, vectors: npt.NDArray[Any], rows: Places) -> npt.NDArray[Any]:
-        """Return a copy of some vectors. The next one of this name and thread overwrites it."""
-        out = self.array(f"{name} {vectors.dtype}", (len(rows), vectors.shape[1]), vectors.dtype)
-        return np.take(vectors, rows, axis=0, out=out, mode="clip")
-
-
 @dataclass(frozen=True)
 class TextVectors:
     """Vectors of consecutive texts, one text after the other."""
@@ -51,25 +30,24 @@ class TextVectors:
     """Where the vectors of each text begin, and where those of the last one end. None if each text has one vector."""
 
     @classmethod
-    def of(cls, given: npt.NDArray[Any] | Ragged) -> TextVectors:
+    def of(cls, block: npt.NDArray[Any] | Ragged) -> TextVectors:
         """Return the vectors of an array with a row for each text, or of texts with any number of rows."""
-        if not isinstance(given, Ragged):
-            return cls(given)
-        vectors = given.arrays["vectors"] if len(given.offsets) > 1 else np.empty((0, 0), np.float32)
-        return cls(vectors, None if given.is_single else given.offsets)
+        if not isinstance(block, Ragged):
+            return cls(block)
+        vectors = block.arrays["vectors"] if len(block.offsets) > 1 else np.empty((0, 0), np.float32)
+        return cls(vectors, None if block.is_single else block.offsets)
 
     def __len__(self) -> int:
         return len(self.vectors) if self.offsets is None else len(self.offsets) - 1
 
     @property
-    def starts(self) -> Offsets:
-        """Where the vectors of each text begin, and where those of the last one end."""
-        return np.arange(len(self.vectors) + 1) if self.offsets is None else self.offsets
-
-    @property
     def sizes(self) -> Offsets:
         """The number of vectors of each text."""
-        return np.diff(self.starts)
+        return np.ones(len(self.vectors), np.int64) if self.offsets is None else np.diff(self.offsets)
+
+    def text_of(self, vector: int) -> int:
+        """Return the number of the text that has a vector."""
+        return vector if self.offsets is None else int(np.searchsorted(self.offsets, vector, side="right")) - 1
 
     def span(self, begin: int, end: int) -> slice:
         """Return where the vectors of some consecutive texts are."""
@@ -81,62 +59,49 @@ class TextVectors:
         offsets = None if self.offsets is None else self.offsets[begin : end + 1] - here.start
         return TextVectors(self.vectors[here], offsets)
 
-    def end_of_part(self, begin: int, texts: int, vectors: int) -> int:
-        """Return the end of a part with at most this many texts and vectors, but with at least one text."""
-        end = min(begin + texts, len(self))
-        if self.offsets is None:
-            return max(begin + 1, min(end, begin + vectors))
-        fitting = int(np.searchsorted(self.offsets, self.offsets[begin] + vectors, side="right")) - 1
-        return max(begin + 1, min(end, fitting))
-
-    def parts(self, vectors: int) -> Iterator[tuple[int, int]]:
-        """Yield the begin and the end of parts with at most this many vectors or one text."""
+    def parts(self, vectors: int, texts: int = 1 << 62) -> Iterator[tuple[int, int]]:
+        """Yield the begin and the end of parts with at most this many vectors and texts, or with one text."""
         begin = 0
         while begin < len(self):
-            end = self.end_of_part(begin, len(self), vectors)
+            end = begin + vectors
+            if self.offsets is not None:
+                end = int(np.searchsorted(self.offsets, self.offsets[begin] + vectors, side="right")) - 1
+            end = max(begin + 1, min(end, begin + texts, len(self)))
             yield begin, end
             begin = end
 
-    def taken(self, places: Places, buffers: Buffers) -> TextVectors:
-        """Return a copy of some texts in float64, which the next ones of this thread overwrite."""
-        offsets = None
-        if self.offsets is not None:
-            sizes = self.sizes[places]
-            offsets = np.append(np.int64(0), np.cumsum(sizes))
-            places = np.repeat(self.offsets[places] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        stored = buffers.taken("stored", self.vectors, places)
-        doubles = buffers.array("doubles", stored.shape, np.float64)
-        doubles[:] = stored
-        return TextVectors(doubles, offsets)
+    def taken(self, places: Places) -> TextVectors:
+        """Return a copy of some texts."""
+        if self.offsets is None:
+            return TextVectors(np.take(self.vectors, places, axis=0))
+        offsets = starts(self.sizes[places])
+        vectors = np.repeat(self.offsets[places] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
+        return TextVectors(np.take(self.vectors, vectors, axis=0), offsets)
 
-    def largest(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each text the largest of the values of its vectors, along lines; 0 without a vector."""
+    def reduced(self, operation: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each text the largest or the sum of the values of its vectors, along lines; 0 without a vector."""
         if self.offsets is None:
             return values
         filled = np.flatnonzero(self.offsets[1:] > self.offsets[:-1])
         out = np.zeros((len(values), len(self)), values.dtype)
         if len(filled):
             # Along the lines of a matrix NumPy holds the interpreter lock. The end of a line ends its last part.
-            starts = values.shape[1] * np.arange(len(values))[:, None] + self.offsets[filled]
-            largest = np.maximum.reduceat(np.ascontiguousarray(values).ravel(), starts.ravel())
-            out[:, filled] = largest.reshape(starts.shape)
-        return out
-
-    def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each text the sum of the values of its vectors, along columns; 0 without a vector."""
-        if self.offsets is None:
-            return values
-        filled = np.flatnonzero(self.offsets[1:] > self.offsets[:-1])
-        out = np.zeros((len(self), *values.shape[1:]), values.dtype)
-        if len(filled):
-            out[filled] = np.add.reduceat(values, self.offsets[filled], axis=0)
+            begins = values.shape[1] * np.arange(len(values))[:, None] + self.offsets[filled]
+            out[:, filled] = operation.reduceat(values.ravel(), begins.ravel()).reshape(begins.shape)
         return out
 
 
-Part = tuple[int, TextVectors]
-"""The row of the first of some documents, and their vectors."""
+Tile = list[tuple[Rows, TextVectors]]
+"""Documents that are searched together: some rows, and the vectors of each."""
 
 
-def rows_of(parts: Sequence[Part]) -> Rows:
-    """Return the rows of all documents of some parts."""
-    return np.concatenate([np.arange(first, first + len(texts), dtype=np.int32) for first, texts in parts])
+def joined_rows(tile: Tile) -> tuple[Rows, Offsets | None]:
+    """Return the rows of all documents of a tile, and where their vectors begin and end."""
+    rows = np.concatenate([rows for rows, _ in tile])
+    is_single = all(texts.offsets is None for _, texts in tile)
+    return rows, None if is_single else starts(np.concatenate([texts.sizes for _, texts in tile]))
+
+
+def starts(sizes: Offsets) -> Offsets:
+    """Return where the vectors of each text begin, and where those of the last one end."""
+    return np.append(np.int64(0), np.cumsum(sizes))
