@@ -164,6 +164,14 @@ def test_a_file_that_can_never_be_made_is_an_error_and_no_endless_loop(tmp_path:
         pass
 
 
+def test_a_folder_that_keeps_no_new_file_is_an_error_and_no_endless_loop(tmp_path: Path) -> None:
+    def vanishing(path: Path) -> None:
+        raise FileNotFoundError(errno.ENOENT, "as in /proc", str(path))
+
+    with pytest.raises(FileNotFoundError, match="as in /proc"), held(tmp_path / "board", vanishing):
+        raise AssertionError("nothing was made")
+
+
 def test_without_locks_nothing_is_swept_and_nobody_is_waited_for(tmp_path: Path, monkeypatch) -> None:
     def unsupported(handle: int, operation: int) -> None:
         raise OSError(errno.ENOTSUP, "no locks here")

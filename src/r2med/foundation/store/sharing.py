@@ -17,6 +17,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+MAX_TRIES = 1000
+"""Number of times that a file or folder is made which others remove before it is locked. Some file systems never keep
+it, such as /proc."""
 ACCESS_SECONDS = 1.0
 """Seconds in which another user's new lock file gets its mode."""
 
@@ -117,11 +120,13 @@ def is_swept(path: Path) -> bool:
 
 def _locked(path: Path, open_: Callable[[Path], int]) -> int:
     """Return the open file that locks a path. What is removed before it is locked is made again."""
+    tries = 0
     while True:
+        tries += 1
         try:
             handle = open_(path)
         except FileNotFoundError:
-            if not path.parent.is_dir():
+            if tries == MAX_TRIES or not path.parent.is_dir():
                 raise
             continue
         try:
