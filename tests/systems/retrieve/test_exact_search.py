@@ -51,7 +51,6 @@ def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind
         patch.setattr(cpu_products, "TILE_DOCUMENTS", batch)
         patch.setattr(cpu_products, "TILE_SCORES", 1)
         patch.setattr(gpu_products, "CHUNK_TEXTS", batch)
-        patch.setattr(gpu_products, "MAX_CANDIDATES", 8 * batch)
         patch.setattr(gpu_products, "GROUP_QUERIES", 3)
         check_search(queries, documents, k, cosine=cosine, seed=seed)
 

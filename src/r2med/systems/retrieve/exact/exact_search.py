@@ -51,7 +51,7 @@ def search_exact(
         return []
     scored, gpu = Queries(TextVectors(vectors, texts.offsets), bool(cosine)), gpu_of(device)
     nearest, cache = Nearest(len(scored), min(int(k), max(1, len(ranks))), ranks), cache or SearchCache()
-    documents = _checked(blocks, vectors.shape[1], len(ranks))
+    documents = ((first, TextVectors.of(block)) for first, block in blocks)
     if gpu is None:
         on_cpu = CpuProducts(scored, nearest, len(ranks), memory, cache)
         for tile in _tiles(documents, memory // 2, on_cpu.tile_texts):
@@ -61,23 +61,6 @@ def search_exact(
         on_gpu = GpuProducts(scored, nearest, gpu, cache.on_gpu)
         on_gpu.search(_tiles(documents, memory // 2, on_gpu.tile_texts, on_gpu.tile_vectors))
     return nearest.hits
-
-
-def _checked(blocks: Iterable[Block], dimension: int, ranks: int) -> Iterator[tuple[int, TextVectors]]:
-    """Yield the first row and the vectors of each block. Raise ValueError if it does not fit the search."""
-    end = 0
-    for first, given in blocks:
-        block = TextVectors.of(given)
-        if block.vectors.dtype not in (np.float32, np.float16):
-            raise ValueError(f"documents must be float32 or float16, not {block.vectors.dtype}")
-        if block.vectors.ndim != 2 or block.vectors.shape[1] != dimension:
-            raise ValueError(f"documents of shape {block.vectors.shape} do not fit queries of dimension {dimension}")
-        if first < end:
-            raise ValueError(f"row {first} comes after row {end - 1}: blocks must have ascending rows")
-        end = first + len(block)
-        if end > ranks:
-            raise ValueError(f"row {end - 1} has no rank; there are only {ranks} ranks")
-        yield first, TextVectors(np.ascontiguousarray(block.vectors), block.offsets)
 
 
 def _tiles(

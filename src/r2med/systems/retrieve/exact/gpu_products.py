@@ -9,6 +9,7 @@ Vectors stay on the GPU between searches if all of them take at most half of its
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,9 +39,6 @@ HITS_AT_ONCE = 1 << 18
 """Number of bundles with a candidate that are processed together."""
 DOUBLES_AT_ONCE = 1 << 27
 """Maximum number of float64 values while candidates are scored."""
-MAX_CANDIDATES = 1 << 25
-"""Maximum number of candidates that wait on the GPU."""
-
 REDUCED_PRECISION = ("allow_fp16_reduced_precision_reduction", "allow_fp16_accumulation")
 """Settings of torch that a program may have chosen for its models. The error bound holds without them."""
 _settings_lock = threading.RLock()
@@ -159,8 +157,6 @@ class GpuProducts:
             lines, columns = hits[chosen, 0], hits[chosen, 1] + steps * maxima.shape[1]
             upper = (values[chosen, steps].double() + error[lines, 0]) / chunk.scale
             self._waiting.append((chunk, group, lines, columns, upper))
-            if sum(len(upper) for *_, upper in self._waiting) > MAX_CANDIDATES:
-                self._decide()
 
     def _scores(self, chunk: Chunk, group: QueryGroup) -> tuple[Any, Any]:
         """Return the scores of all documents, a line for each query, and the largest error of each line.
@@ -269,8 +265,10 @@ class GpuProducts:
         pinned: Any = torch.empty(shape, dtype=kind, pin_memory=self._device.type == "cuda")
         at = 0
         for array in arrays:
-            pinned.numpy()[: len(array)] = array
-            stored[at : at + len(array)] = pinned[: len(array)]
+            with warnings.catch_warnings(action="ignore"):  # torch warns of files that are mapped read-only.
+                vectors = torch.from_numpy(array)
+            # torch copies with all cores, NumPy with one.
+            stored[at : at + len(array)] = pinned[: len(array)].copy_(vectors)
             at += len(array)
         lengths = torch.linalg.vector_norm(stored.double(), dim=1)
         longest, place = (number.item() for number in lengths.max(0))  # NaN and infinity count as the largest.

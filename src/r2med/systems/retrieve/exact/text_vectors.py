@@ -33,7 +33,7 @@ class TextVectors:
     def of(cls, block: npt.NDArray[Any] | Ragged) -> TextVectors:
         """Return the vectors of an array with a row for each text, or of texts with any number of rows."""
         if not isinstance(block, Ragged):
-            return cls(block)
+            return cls(np.ascontiguousarray(block))
         vectors = block.arrays["vectors"] if len(block.offsets) > 1 else np.empty((0, 0), np.float32)
         return cls(vectors, None if block.is_single else block.offsets)
 
