@@ -354,7 +354,7 @@ def _langchain(bench: Bench, out: Path) -> None:
     system = r2med.System.parse(f"hyde({LLM}) → bm25", bench.setup)
     retriever = r2med.LangChainRetriever(system=system, data=bench.data)
     retriever.invoke(QUESTION)
-    retriever._live.store.close()  # as the end of the process does
+    retriever._live.system.runtime.store.close()  # as the end of the process does
 
 
 def _inspect(bench: Bench, out: Path) -> None:

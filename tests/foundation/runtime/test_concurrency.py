@@ -58,7 +58,7 @@ def test_four_questions_to_two_slow_models_keep_both_models_busy(store, kind, be
     with Runtime(store=store) as runtime, ThreadPoolExecutor(4) as threads:
         specs = [before + UserObjects.of(runtime).name(model) for model in models]
         live = store.with_policy("live")
-        systems = [System.parse(spec, runtime).live(DATASET, live) for spec in specs]
+        systems = [System.parse(spec, runtime).with_store(live).live(DATASET) for spec in specs]
         for model in models:
             model.is_ready = True
         asked = [
@@ -82,7 +82,7 @@ def test_an_api_that_stalls_stops_no_other_retriever(store, embedding_server, mo
     with Runtime(store=store, endpoints=endpoints) as runtime, ThreadPoolExecutor(1) as threads:
         live = store.with_policy("live")
         stalled, lexical, dense = (
-            System.parse(spec, runtime).live(DATASET, live) for spec in ("openai", "bm25", "voyage")
+            System.parse(spec, runtime).with_store(live).live(DATASET) for spec in ("openai", "bm25", "voyage")
         )
         embedding_server.script = [stall]
         waiting = threads.submit(stalled.answer, "iron", 1)

@@ -62,7 +62,7 @@ def test_a_cross_encoder_reranks_by_its_own_scores(models: Any) -> None:
     demo = load(DATA)
     [record] = run("bm25", DATA, rerank=["mteb:org/cross@5"], out=None).records
     assert record.stages[-1].stage == "rerank"
-    found = System.parse("bm25 → mteb:org/cross@5").run(demo, System.parse("bm25").runtime.store, 5).run
+    found = System.parse("bm25 → mteb:org/cross@5").run(demo, 5).run
     model = models.get_model("org/cross", device="cpu").model
     for query, ranking in found:
         [text] = [each.text for each in demo.queries if each.id == query]
@@ -72,14 +72,14 @@ def test_a_cross_encoder_reranks_by_its_own_scores(models: Any) -> None:
 
 def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
     demo = load(DATA)
-    found: Run = System.parse("mteb:org/search").run(demo, System.parse("bm25").runtime.store, 3).run
+    found: Run = System.parse("mteb:org/search").run(demo, 3).run
     longest = sorted((len(text) for _, text in demo.corpus), reverse=True)[:3]
     assert [score for _, score in found.top(demo.queries[0].id)] == longest
     assert len(run("bm25+mteb:org/search", DATA, out=None).records) == 1
     whole = evaluate("mteb:org/wrapped", DATA).mean  # an encoder with a similarity that is not ours
     assert whole == pytest.approx(evaluate("mteb:org/bert", DATA).mean)
     with pytest.raises(UserError, match="mteb:org/search can only search for a whole set of queries"):
-        System.parse("mteb:org/search").live(demo, System.parse("bm25").runtime.store)
+        System.parse("mteb:org/search").live(demo)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_cannot_run_is_told_in_one_line(models: Any, system: str, message: 
 
     setup = Runtime(budget=1.0) if "openai/text" in system else Runtime()
     with pytest.raises(UserError, match=message):
-        System.parse(system, setup).run(load(DATA), setup.store, 3)
+        System.parse(system, setup).run(load(DATA), 3)
 
 
 def test_the_command_line_lists_the_form(r2med: Command) -> None:

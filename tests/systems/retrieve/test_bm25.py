@@ -208,7 +208,7 @@ def test_documents_of_50000_characters_and_control_characters_are_searched(store
 
 def test_an_empty_corpus_and_wrong_settings_give_one_line_errors(store):
     with pytest.raises(UserError, match="corpus is empty"):
-        System(BM25(), runtime=Runtime(store=store)).run(dataset_of(Corpus.of([])), 10)
+        System(BM25()).run(dataset_of(Corpus.of([])), 10)
     with pytest.raises(UserError, match="did you mean lucene"):
         BM25(scorer="lucen")
     with pytest.raises(UserError, match="k1"):
@@ -218,7 +218,7 @@ def test_an_empty_corpus_and_wrong_settings_give_one_line_errors(store):
     with pytest.raises(UserError, match="b must be 1 or less"):
         BM25(b=1.5)
     with pytest.raises(UserError, match="k must be at least 1"):
-        System(BM25(), runtime=Runtime(store=store)).run(dataset_of(corpus_of("fever")), 0)
+        System(BM25()).run(dataset_of(corpus_of("fever")), 0)
 
 
 def test_a_corpus_of_only_stop_words_finds_nothing(store):
