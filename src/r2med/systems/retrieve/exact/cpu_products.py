@@ -1,8 +1,8 @@
 """Exact search with NumPy: float64 products of all queries with all documents, and the k best of them.
 
 If few documents can be among the best, float32 products choose these first, with a proven error bound. Threads of ours
-share the documents for the products, and the queries to choose candidates, with one thread of the BLAS each. The
-product of one vector only reads memory: there the threads of the BLAS itself take less time than it takes to wake ours.
+share the documents for the products, and the queries to choose candidates, with one thread of the BLAS each. Its own
+threads would answer one question faster, but those of several callers at once wait for each other.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,8 @@ TILE_DOCUMENTS = 1 << 15
 PIECE_VECTORS = 1 << 12
 PIECE_NUMBERS = {np.float32: 1 << 22, np.float64: 1 << 20}
 """Numbers of vectors and of values that a thread multiplies at a time. Few fit into its cache, many take few steps."""
+MIN_SHARED = 1 << 9
+"""Minimum number of vectors that a thread multiplies. To wake it for fewer takes longer."""
 QUERY_VECTORS = 1 << 9
 """Maximum number of query vectors multiplied at a time, if a text has several vectors."""
 QUERIES_AT_ONCE = 8
@@ -88,8 +89,6 @@ class CpuProducts:
         self._queries, self._nearest, self._cache = queries, nearest, cache
         self._shortest, self._longest = np.inf, 0.0
         """Range of the lengths of document vectors so far."""
-        self._in_this_thread = bool(cache.lengths) and len(queries.texts.vectors) == 1
-        """True for one vector, unless lengths are computed, which takes several threads."""
         vectors, count = queries.texts.vectors, len(queries)
         if queries.cosine:
             vectors = vectors * _inverse(queries.norms)[:, None]
@@ -100,7 +99,7 @@ class CpuProducts:
     def search(self, tile: Tile) -> None:
         """Add the documents of a tile that are among the k best so far."""
         chosen, (rows, _) = None, joined_rows(tile)
-        with nullcontext() if self._in_this_thread else one_blas_thread():
+        with one_blas_thread():
             if len(self._queries) * self._nearest.k <= FEW_DOCUMENTS * len(rows):
                 chosen = self._chosen(tile, len(rows))
             scores = self._scores(tile, np.float64, len(rows), chosen)
@@ -119,8 +118,9 @@ class CpuProducts:
     def _chosen(self, tile: Tile, documents: int) -> Places | None:
         """Return the places of the documents that may be among the best, or None if float32 products may overflow."""
         scores = self._scores(tile, np.float32, documents)
-        sizes = np.append(self._queries.norms, [self._shortest, self._longest])
-        if sizes.min() < ORDINARY_LENGTHS[0] or sizes.max() > ORDINARY_LENGTHS[1]:
+        norms = self._queries.norms[self._queries.norms > 0]
+        used = [self._shortest, self._longest] if self._queries.cosine else [self._longest, *norms]
+        if min(used) < ORDINARY_LENGTHS[0] or max(used) > ORDINARY_LENGTHS[1]:
             return None
         return np.unique(self._candidates(scores) % documents)
 
@@ -129,13 +129,15 @@ class CpuProducts:
         scores = np.empty((len(self._queries), documents if chosen is None else len(chosen)), kind)
         vectors = min(PIECE_VECTORS, PIECE_NUMBERS[kind] // max(1, self._queries.texts.vectors.shape[1]))
         pieces = list(_pieces(tile, vectors, chosen))
-        for shortest, longest in self._share(partial(self._multiply, scores=scores), pieces):
+        most = 1 + scores.shape[1] * sum(len(texts.vectors) for _, texts in tile) // documents // MIN_SHARED
+
+        def multiply(some: Sequence[Piece]) -> list[tuple[float, float]]:
+            return [self._multiply(piece, scores) for piece in some]
+
+        shares = [pieces[number::most] for number in range(min(most, len(pieces)))]
+        for shortest, longest in chain.from_iterable(share(multiply, shares, self._cache.pool)):
             self._shortest, self._longest = min(self._shortest, shortest), max(self._longest, longest)
         return scores
-
-    def _share(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Return the results of work on each item."""
-        return [work(item) for item in items] if self._in_this_thread else share(work, items, self._cache.pool)
 
     def _multiply(self, piece: Piece, scores: npt.NDArray[Any]) -> tuple[float, float]:
         """Write the scores of all queries with some documents. Return the range of the lengths of their vectors."""
@@ -168,8 +170,7 @@ class CpuProducts:
         if sizes is None:
             sizes = self._cache.lengths[row, len(texts)] = lengths(vectors)
         if len(sizes):
-            longest = int(sizes.argmax())
-            self._queries.check_length(row + texts.text_of(longest), float(sizes[longest]))
+            self._queries.check_length(row + texts.text_of(int(sizes.argmax())), float(sizes.max()))
         return sizes
 
     def _candidates(self, scores: npt.NDArray[Any]) -> Places:
@@ -182,7 +183,7 @@ class CpuProducts:
             positions = candidates(scores[here], self._nearest.k, errors[here], self._nearest.reached[here])
             return np.asarray(positions + begin * scores.shape[1])
 
-        return np.concatenate(self._share(choose, range(0, len(scores), size)))
+        return np.concatenate(share(choose, range(0, len(scores), size), self._cache.pool))
 
 
 def _pieces(tile: Tile, vectors: int, chosen: Places | None = None) -> Iterator[Piece]:
