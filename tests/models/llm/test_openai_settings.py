@@ -18,7 +18,6 @@ from r2med.models.llm.llm_cards import LLMS, resolve_llm, sampling_of
 from support import chat_server as api
 from support.chat_models import ask, card, opened, setup, texts
 from support.chat_server import Server
-from support.commands import run_here
 from support.keys import KEY
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -44,15 +43,6 @@ def test_a_users_own_endpoint_needs_no_key(server: Server, home: Path, monkeypat
     texts(open_chat(resolve_llm("a/b:c", other.setup), other).complete(ask("gout")))
     assert {r.key for r in server.requests} == {""}
     assert server.requests[1].body["model"] == "a/b:c"
-
-
-def test_a_plan_names_a_key_only_where_one_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    words = ("run", "hyde(gpt4) → bm25", "--data", "demo/Biology", "--plan")
-    assert "OPENAI_API_KEY is not set" in run_here(*words, cwd=tmp_path).stdout
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")  # a server of the user's own, where none is sent
-    plan = run_here(*words, cwd=tmp_path).stdout
-    assert "gpt4" in plan and "is not set" not in plan
 
 
 def test_bad_settings_give_a_one_line_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
