@@ -326,11 +326,14 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
 
-    async def end() -> None:
-        await asyncio.wait([task])
-        await loop.shutdown_asyncgens()
+    def body() -> None:
+        try:
+            loop.run_until_complete(asyncio.wait([task]))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+        finally:  # by the thread itself: after Ctrl-C in a join, Python says of a thread that runs that it has ended
+            loop.close()  # unlike asyncio.run, this does not wait for a thread that is looking up a host
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(end(),), name="r2med-net", daemon=True)
+    thread = threading.Thread(target=body, name="r2med-net", daemon=True)
     thread.start()
     try:
         while thread.is_alive():
@@ -340,7 +343,4 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
             loop.call_soon_threadsafe(task.cancel)
         thread.join(5)
         raise
-    finally:
-        if not thread.is_alive():
-            loop.close()  # unlike asyncio.run, this does not wait for a thread that is looking up a host
     return task.result()
