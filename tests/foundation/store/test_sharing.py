@@ -172,6 +172,16 @@ def test_a_folder_that_keeps_no_new_file_is_an_error_and_no_endless_loop(tmp_pat
         raise AssertionError("nothing was made")
 
 
+def test_ctrl_c_while_a_folder_is_made_leaves_nothing(tmp_path: Path) -> None:
+    def interrupted(path: Path) -> None:
+        path.mkdir()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), held(tmp_path / "work", interrupted):
+        raise AssertionError("nothing was made")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_locks_nothing_is_swept_and_nobody_is_waited_for(tmp_path: Path, monkeypatch) -> None:
     def unsupported(handle: int, operation: int) -> None:
         raise OSError(errno.ENOTSUP, "no locks here")

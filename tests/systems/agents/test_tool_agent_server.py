@@ -87,7 +87,7 @@ from r2med.systems.system import System
 
 store = Store(sys.argv[2])
 outcome = System.parse("agent(any)", Runtime(base_url=sys.argv[1], store=store)).run(
-    load("demo/Biology", store), store, 100
+    load("demo/Biology", store), 100
 )
 traces = {query: {**trace, "total": "", "turns": [{**turn, "seconds": 0} for turn in trace["turns"]]}
           for query, trace in outcome.traces.items()}

@@ -82,7 +82,11 @@ def held(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
         make(path)
         return _opened(path)
 
-    handle = _locked(work, open_new)
+    try:
+        handle = _locked(work, open_new)
+    except BaseException:  # such as Ctrl-C while it is made
+        _remove(work)
+        raise
     try:
         yield work
     finally:
