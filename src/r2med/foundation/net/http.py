@@ -326,14 +326,11 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
 
-    def body() -> None:
-        try:
-            loop.run_until_complete(asyncio.wait([task]))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:  # by the thread itself: after Ctrl-C in a join, Python says of a thread that runs that it has ended
-            loop.close()  # unlike asyncio.run, this does not wait for a thread that is looking up a host
+    async def end() -> None:
+        await asyncio.wait([task])
+        await loop.shutdown_asyncgens()
 
-    thread = threading.Thread(target=body, name="r2med-net", daemon=True)
+    thread = threading.Thread(target=loop.run_until_complete, args=(end(),), name="r2med-net", daemon=True)
     thread.start()
     try:
         while thread.is_alive():
@@ -341,6 +338,11 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     except BaseException:
         with contextlib.suppress(RuntimeError):  # it has just ended
             loop.call_soon_threadsafe(task.cancel)
-        thread.join(5)
+        until = time.monotonic() + 5  # without a join: after Ctrl-C in one, Python says that the thread has ended
+        while loop.is_running() and time.monotonic() < until:
+            time.sleep(0.01)
         raise
+    finally:
+        if not loop.is_running():
+            loop.close()  # unlike asyncio.run, this does not wait for a thread that is looking up a host
     return task.result()
