@@ -36,7 +36,7 @@ class SystemResults:
     system: str
     """The name in tables."""
     cells: tuple[StoredRecord | None, ...]
-    """For each dataset the record, with those of later repeats; None if there is none."""
+    """The record on each dataset, with the records of later repeats. None for a dataset without a record."""
     errors: tuple[str, ...]
     """For each dataset why it was not evaluated, or not in all repeats; empty if it was."""
 
@@ -51,7 +51,7 @@ class SystemResults:
         return [stored.record for cell in self.stored for stored in cell.repeats]
 
     def scores(self, measure: str = MEASURE) -> list[float | None]:
-        """Return the score on each dataset, the mean over the repeats; None if there is none."""
+        """Return the mean score over the repeats on each dataset. None for a dataset without a record."""
         return [cell.means.get(measure) if cell else None for cell in self.cells]
 
     @property

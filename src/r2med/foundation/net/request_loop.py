@@ -10,6 +10,7 @@ import logging
 import math
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -62,7 +63,7 @@ class Request(Generic[Item]):
         return time.perf_counter() - self.started
 
 
-class RequestLoop(Generic[Item, Answer]):
+class RequestLoop(ABC, Generic[Item, Answer]):
     """The requests of one piece of work. A subclass says what an item may cost, how it is sent, and what follows."""
 
     def __init__(self, client: Client, policy: Policy, budget: Budget | None = None) -> None:
@@ -84,13 +85,13 @@ class RequestLoop(Generic[Item, Answer]):
         """Return the most dollars that an item may cost."""
         return 0.0
 
+    @abstractmethod
     async def attempt(self, request: Request[Item]) -> Answer:
         """Send an item once, and return its answer. Raises RequestFailed."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def finish(self, request: Request[Item], outcome: Answer | RequestFailed) -> None:
         """Take an answer, or the last failure if no further attempt would help. An error ends all requests."""
-        raise NotImplementedError
 
     def before_retry(self, failure: RequestFailed) -> None:
         """Take a failure after which an item is sent again. An error ends all requests."""
@@ -206,7 +207,7 @@ class RequestLoop(Generic[Item, Answer]):
         if not failure.again or not in_time or attempts >= most or self._stopped.is_set():
             return None
         is_due = wait >= SHORT_SECONDS and time.monotonic() >= self._reported + NOTICE_SECONDS
-        if is_due:  # One line every few seconds stands for all requests that wait.
+        if is_due:  # All waiting requests share one line every few seconds.
             self._reported = time.monotonic()
         level = logging.WARNING if is_due else logging.DEBUG
         log.log(level, "%s: trying again in %.1f s (%d of %d)", failure, wait, attempts, most)

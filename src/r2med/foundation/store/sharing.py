@@ -1,7 +1,7 @@
 """Share a folder with other processes and users: locks, work in progress, and who may read what is stored.
 
 The kernel frees a lock when its process ends, so what a dead process left behind is seen at once. Some network file
-systems have no locks. There nobody waits, and nothing of others is removed, because nobody can know what is in use.
+systems have no locks. There no process waits, and none removes the work of others, which may still be in use.
 """
 
 from __future__ import annotations

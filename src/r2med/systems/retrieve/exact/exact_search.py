@@ -66,9 +66,9 @@ def search_exact(
 def _tiles(
     documents: Iterable[tuple[int, TextVectors]], memory: int, texts: int, vectors: int = 1 << 62
 ) -> Iterator[Tile]:
-    """Yield the documents of each tile: at most so many texts and vectors, or one text.
+    """Yield the documents in tiles. A tile has at most `texts` texts and `vectors` vectors, or a single larger text.
 
-    Blocks that are not mapped files take at most this memory, or are one block.
+    The blocks of a tile that are not mapped files take at most `memory` bytes, or the tile has a single larger block.
     """
     tile: Tile = []
     free_texts, free_vectors, held = texts, vectors, 0

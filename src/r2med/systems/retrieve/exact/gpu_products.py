@@ -34,7 +34,7 @@ GROUP_QUERIES = 1024
 PRODUCTS_AT_ONCE = 1 << 30
 """Maximum number of products of documents and queries with several vectors that are in memory."""
 BUNDLE_SCORES = 128
-"""Maximum number of scores in a bundle, of which only the largest is compared first. Chunks contain whole bundles."""
+"""Maximum number of scores in a bundle. At first only the largest score of a bundle is compared with the limit."""
 HITS_AT_ONCE = 1 << 18
 """Number of bundles with a candidate that are processed together."""
 DOUBLES_AT_ONCE = 1 << 27
